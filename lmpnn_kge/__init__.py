@@ -1,0 +1,65 @@
+"""Logical queries over knowledge graph embeddings.
+
+Everything a user or a plugin author needs is importable from here. Names that need torch are
+looked up on first use, so that importing the package stays cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from lmpnn_kge.backbone import EQUAL, Backbone, ScoreType
+from lmpnn_kge.errors import (
+    BackboneError,
+    CheckpointError,
+    DatasetError,
+    LmpnnError,
+    PluginError,
+)
+from lmpnn_kge.hookspecs import hookimpl
+from lmpnn_kge.kernels import complex_product, matmul_by_relation
+from lmpnn_kge.plugins import load_backbone
+
+if TYPE_CHECKING:
+    from lmpnn_kge.libkge import LibkgeCheckpoint, LibkgeDataset, read_checkpoint
+    from lmpnn_kge.opening import open_backbone
+    from lmpnn_kge.ranking import Ranking, rank_triples
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "EQUAL",
+    "Backbone",
+    "BackboneError",
+    "CheckpointError",
+    "DatasetError",
+    "LibkgeCheckpoint",
+    "LibkgeDataset",
+    "LmpnnError",
+    "PluginError",
+    "Ranking",
+    "ScoreType",
+    "complex_product",
+    "hookimpl",
+    "load_backbone",
+    "matmul_by_relation",
+    "open_backbone",
+    "rank_triples",
+    "read_checkpoint",
+]
+
+_LAZY = {
+    "LibkgeCheckpoint": "lmpnn_kge.libkge",
+    "LibkgeDataset": "lmpnn_kge.libkge",
+    "read_checkpoint": "lmpnn_kge.libkge",
+    "open_backbone": "lmpnn_kge.opening",
+    "Ranking": "lmpnn_kge.ranking",
+    "rank_triples": "lmpnn_kge.ranking",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name]), name)

@@ -1,0 +1,266 @@
+"""The contract between a knowledge graph embedding and everything that is built on it.
+
+A backbone supplies its entity table, its relation table, the forward function f(h, r) and the type
+of its score. The rest is derived here, once for all backbones: messages, scores, truth values.
+
+    Type 1, inner product   φ(h, r, t) = ⟨f(h, r), t⟩
+    Type 2, distance        φ(h, r, t) = −‖f(h, r) − t‖ in the model's own norm
+
+Relation ids run over [0, 2R): r is a relation and r + R its inverse. A checkpoint trained with
+reciprocal relations brings all 2R rows; for any other, `invert` derives the second half.
+
+torch is imported where it is used: a plugin can then be listed without it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from lmpnn_kge.errors import BackboneError
+from lmpnn_kge.kernels import all_pairs
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Generator, Tensor
+    from typing_extensions import Self
+
+    from lmpnn_kge.libkge import LibkgeCheckpoint
+
+    Ids = Tensor | Sequence[int]
+
+#: The equality relation, f(a, =) = a; negated it is ≠.
+EQUAL: Literal["="] = "="
+
+
+class ScoreType(Enum):
+    """How a model compares f(h, r) with a tail (the paper's Type 1 and Type 2)."""
+
+    INNER_PRODUCT = "inner product"
+    DISTANCE = "distance"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Backbone(ABC):
+    """A frozen knowledge graph embedding; subclass it to add a model.
+
+    A subclass that needs more than the two tables declares further fields, as a dataclass with the
+    same arguments as this one.
+    """
+
+    #: Type 1 or Type 2.
+    score_type: ClassVar[ScoreType]
+    #: f(h, r) as a reader would write it, for `lmpnn-kge backbones`.
+    formula: ClassVar[str]
+    #: The inverse of a relation, likewise; None where `invert` is not defined.
+    inverse_formula: ClassVar[str | None] = None
+    #: The LibKGE models (class names) that this backbone reads.
+    libkge_models: ClassVar[tuple[str, ...]] = ()
+
+    entities: Tensor  # [E, d]
+    relations: Tensor  # [2R, w]
+    reciprocal: bool  # whether the inverse rows were trained rather than derived
+    entity_ids: list[str] | None = None  # E names
+    relation_ids: list[str] | None = None  # R names, none for inverses
+
+    # What a model defines -------------------------------------------------------------------
+
+    @abstractmethod
+    def forward(self, heads: Tensor, relations: Tensor) -> Tensor:
+        """f(h, r): the estimate of the tail; [n, d] and ids [n] -> [n, d]."""
+
+    @staticmethod
+    def invert(relations: Tensor) -> Tensor | None:
+        """The rows of the inverse relations, [R, w] -> [R, w]; None where there is no formula."""
+        return None
+
+    @staticmethod
+    def relation_width(dim: int) -> int:
+        """The width w of a relation for entities of width d; raises BackboneError for a bad d."""
+        return dim
+
+    def length(self, difference: Tensor) -> Tensor:
+        """Type 2 only: the model's norm, [..., d] -> [...]; Euclidean unless redefined."""
+        return difference.norm(dim=-1)
+
+    def distances(self, queries: Tensor) -> Tensor:
+        """Type 2 only: from each of [n, d] to every entity, [n, E]; redefine it to be faster."""
+        return all_pairs(self.length, queries, self.entities)
+
+    @classmethod
+    def random_fields(cls, dim: int, generator: Generator) -> dict[str, Any]:
+        """Further fields of an untrained backbone, for `random`."""
+        return {}
+
+    @classmethod
+    def from_libkge(cls, checkpoint: LibkgeCheckpoint, **fields: Any) -> Self:
+        """Take tables and ids from a LibKGE checkpoint; redefine it to add further fields."""
+        return cls.from_tensors(
+            checkpoint.entities,
+            checkpoint.relations,
+            reciprocal=checkpoint.reciprocal,
+            entity_ids=checkpoint.entity_ids,
+            relation_ids=checkpoint.relation_ids,
+            **fields,
+        )
+
+    # How one is made ------------------------------------------------------------------------
+
+    @classmethod
+    def from_tensors(
+        cls, entities: Tensor, relations: Tensor, *, reciprocal: bool, **fields: Any
+    ) -> Self:
+        """entities [E, d]; relations [2R, w] if reciprocal, else [R, w] with inverses derived."""
+        import torch
+
+        cls._check_tables(entities, relations, reciprocal)
+        if not reciprocal:
+            inverse = cls.invert(relations)
+            if inverse is None:
+                raise BackboneError(
+                    f"a plain {cls.__name__} cannot answer towards heads, for it has no analytic "
+                    "inverse; train it with LibKGE's reciprocal_relations_model"
+                )
+            relations = torch.cat([relations, inverse])
+        backbone = cls(entities=entities, relations=relations, reciprocal=reciprocal, **fields)
+        for name, tensor in backbone._tensors().items():
+            if not tensor.isfinite().all():
+                raise BackboneError(f"{name} of {cls.__name__} hold NaN or infinite numbers")
+        return backbone
+
+    @classmethod
+    def random(
+        cls,
+        num_entities: int,
+        num_relations: int,
+        dim: int,
+        *,
+        reciprocal: bool = False,
+        seed: int = 0,
+        **fields: Any,
+    ) -> Self:
+        """An untrained backbone with normally distributed tables: for tests and for training."""
+        import torch
+
+        generator = torch.Generator().manual_seed(seed)
+        rows = 2 * num_relations if reciprocal else num_relations
+        return cls.from_tensors(
+            torch.randn(num_entities, dim, generator=generator),
+            torch.randn(rows, cls.relation_width(dim), generator=generator),
+            reciprocal=reciprocal,
+            **{**cls.random_fields(dim, generator), **fields},
+        )
+
+    @classmethod
+    def _check_tables(cls, entities: Tensor, relations: Tensor, reciprocal: bool) -> None:
+        if entities.dim() != 2 or relations.dim() != 2 or not entities.numel():
+            raise BackboneError(
+                "entity and relation tables must be matrices with at least one row, not of shapes "
+                f"{list(entities.shape)} and {list(relations.shape)}"
+            )
+        expected = cls.relation_width(entities.shape[1])
+        if relations.shape[1] != expected:
+            raise BackboneError(
+                f"{cls.__name__} with entities of width {entities.shape[1]} needs relations of "
+                f"width {expected}, not {relations.shape[1]}"
+            )
+        if reciprocal and len(relations) % 2:
+            raise BackboneError(
+                f"reciprocal relations come in pairs, but the table has {len(relations)} rows"
+            )
+
+    def __post_init__(self) -> None:
+        for name, ids, rows in (
+            ("entity", self.entity_ids, self.num_entities),
+            ("relation", self.relation_ids, self.num_relations),
+        ):
+            if ids is not None and len(ids) != rows:
+                raise BackboneError(f"{len(ids)} {name} ids do not match {rows} {name} rows")
+        for name, tensor in self._tensors().items():
+            object.__setattr__(self, name, tensor.detach())
+
+    def _tensors(self) -> dict[str, Tensor]:
+        import torch
+
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
+
+    def to(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+    ) -> Self:
+        """The same backbone on another device or in another floating point type."""
+        moved = {name: t.to(device=device, dtype=dtype) for name, t in self._tensors().items()}
+        return dataclasses.replace(self, **moved)
+
+    # What follows for every model -----------------------------------------------------------
+
+    @property
+    def num_entities(self) -> int:
+        return len(self.entities)
+
+    @property
+    def num_relations(self) -> int:
+        """R: without inverses."""
+        return len(self.relations) // 2
+
+    @property
+    def dim(self) -> int:
+        return self.entities.shape[1]
+
+    def inverse(self, relations: Ids) -> Tensor:
+        """The ids of the inverse relations."""
+        return (self._ids(relations) + self.num_relations) % (2 * self.num_relations)
+
+    def message(
+        self,
+        z: Tensor,
+        relation: Ids | Literal["="],
+        *,
+        inverse: bool = False,
+        negated: bool = False,
+    ) -> Tensor:
+        """ρ: what a node in state z [n, d] tells its neighbour over a (negated) atom, [n, d].
+
+        inverse says that z is the atom's tail and the message goes to its head: all four messages
+        are f(z, r) or f(z, r⁻¹), negated by the sign.
+        """
+        if isinstance(relation, str) and relation == EQUAL:
+            estimate = z
+        else:
+            estimate = self.forward(z, self.inverse(relation) if inverse else self._ids(relation))
+        return -estimate if negated else estimate
+
+    def score(self, heads: Tensor, relation: Ids | Literal["="], tails: Tensor) -> Tensor:
+        """φ(h, r, t) of embeddings [n, d], not of ids -> [n]."""
+        estimate = self.message(heads, relation)
+        if self.score_type is ScoreType.INNER_PRODUCT:
+            return (estimate * tails).sum(-1)
+        return -self.length(estimate - tails)
+
+    def score_entities(self, estimates: Tensor) -> Tensor:
+        """φ of estimated tails [n, d] against every entity, [n, E]."""
+        if self.score_type is ScoreType.INNER_PRODUCT:
+            return estimates @ self.entities.T
+        return -self.distances(estimates)
+
+    def score_tails(self, heads: Ids, relations: Ids) -> Tensor:
+        """φ(h, r, ·) of ids [n] and [n] -> [n, E]."""
+        return self.score_entities(self.message(self.entities[self._ids(heads)], relations))
+
+    def score_heads(self, relations: Ids, tails: Ids) -> Tensor:
+        """φ(·, r, t) of ids [n] and [n] -> [n, E]."""
+        return self.score_tails(tails, self.inverse(relations))
+
+    @staticmethod
+    def truth(scores: Tensor, *, scale: float = 1.0, shift: float = 0.0) -> Tensor:
+        """ψ = σ(scale · φ + shift); the margin γ of a distance is the shift."""
+        return (scale * scores + shift).sigmoid()
+
+    def _ids(self, ids: Ids) -> Tensor:
+        import torch
+
+        return torch.as_tensor(ids, dtype=torch.int64, device=self.entities.device)

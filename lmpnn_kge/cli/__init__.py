@@ -1,0 +1,39 @@
+"""The command line: it composes the library and adds nothing to it.
+
+Commands import torch and the like inside their functions, so that help and listings are instant.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from lmpnn_kge import __version__
+from lmpnn_kge.cli.backbones import backbones
+from lmpnn_kge.cli.inspect import inspect
+from lmpnn_kge.errors import LmpnnError
+
+
+class _Group(click.Group):
+    """Prints what a user can mend as one line, with exit code 2; a bug keeps its traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except LmpnnError as error:
+            raise _Mistake(" ".join(str(error).split())) from error
+
+
+class _Mistake(click.ClickException):
+    exit_code = 2
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="lmpnn-kge")
+def main() -> None:
+    """Answer logical queries over knowledge graph embeddings made with LibKGE."""
+
+
+main.add_command(backbones)
+main.add_command(inspect)

@@ -1,0 +1,39 @@
+"""What goes wrong through no fault of ours: one line that says what, where and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+
+
+class LmpnnError(Exception):
+    """A user can mend this; the command line prints it as one line and exits with 2."""
+
+
+class BackboneError(LmpnnError):
+    """Tensors that do not fit the backbone they were given to."""
+
+
+class PluginError(LmpnnError):
+    """A backbone plugin that is missing, broken or claimed twice."""
+
+
+class CheckpointError(LmpnnError):
+    """A file that is no usable LibKGE checkpoint."""
+
+
+class DatasetError(LmpnnError):
+    """A folder that is no usable dataset."""
+
+
+def choices(wrong: str, valid: Collection[str]) -> str:
+    """The end of a message about an unknown name: the nearest one, and all there are."""
+    nearest = difflib.get_close_matches(wrong, valid, n=1)
+    hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+    return f"{hint}choose from: {', '.join(sorted(valid)) or 'none installed'}"
+
+
+def examples(items: Collection[str], most: int = 3) -> str:
+    """A count with the first few items: how every mismatch is reported."""
+    shown = ", ".join(repr(item) for item in sorted(items)[:most])
+    return f"{len(items)} ({shown}{', …' if len(items) > most else ''})"

@@ -1,0 +1,85 @@
+"""Tensor operations that backbones share.
+
+torch is imported inside the functions, so that plugins can import this module and still be listed
+without paying for torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def complex_product(a: Tensor, b: Tensor) -> Tensor:
+    """The elementwise product of complex vectors stored as halves, [real ‖ imaginary]."""
+    import torch
+
+    a_re, a_im = a.chunk(2, dim=-1)
+    b_re, b_im = b.chunk(2, dim=-1)
+    return torch.cat([a_re * b_re - a_im * b_im, a_re * b_im + a_im * b_re], dim=-1)
+
+
+def matmul_by_relation(rows: Tensor, relations: Tensor, matrices: Tensor) -> Tensor:
+    """Multiply each row by the matrix of its relation, copying no matrix per row.
+
+    rows [n, d], relations [n], matrices [R, d, e] -> [n, e]. Rows of one relation share a product.
+    """
+    import torch
+
+    order = relations.argsort()
+    rows = rows[order]
+    if rows.device.type == "cpu":
+        counts = relations.bincount(minlength=len(matrices)).tolist()
+        groups = zip(rows.split(counts), matrices, strict=True)
+        products = [group @ matrix for group, matrix in groups if len(group)]
+        product = torch.cat(products or [rows[:, :0] @ matrices[0, :0]])
+    else:
+        product = _matmul_in_tiles(rows, relations[order], matrices)
+    return torch.empty_like(product).index_copy(0, order, product)
+
+
+def _matmul_in_tiles(rows: Tensor, relations: Tensor, matrices: Tensor) -> Tensor:
+    """The same for rows sorted by relation, with shapes that do not depend on the data.
+
+    Each relation's rows are padded to whole tiles. At most n // tile + min(R, n) tiles are needed,
+    whatever the relations are, so an accelerator never has to tell the host how many.
+    """
+    import torch
+
+    n, num_relations = len(rows), len(matrices)
+    tile = max(8, n // num_relations)
+    tiles = n // tile + min(num_relations, n)
+
+    ids = torch.arange(num_relations, device=rows.device)
+    row_end = torch.searchsorted(relations, ids, right=True)  # [R]
+    row_start = torch.searchsorted(relations, ids)  # [R]
+    tile_end = ((row_end - row_start + tile - 1) // tile).cumsum(0)  # [R]
+    tile_start = torch.cat([tile_end.new_zeros(1), tile_end[:-1]])  # [R]
+    shift = tile_start * tile - row_start  # from a row's place among rows to its place in tiles
+    slot = torch.arange(n, device=rows.device) + shift[relations]  # [n]
+    relation_of_tile = torch.searchsorted(
+        tile_end, torch.arange(tiles, device=rows.device), right=True
+    ).clamp(max=num_relations - 1)
+
+    padded = rows.new_zeros(tiles * tile, rows.shape[1]).index_copy(0, slot, rows)
+    product = padded.view(tiles, tile, -1) @ matrices[relation_of_tile]  # [tiles, tile, e]
+    return product.flatten(0, 1)[slot]
+
+
+def all_pairs(length: Callable[[Tensor], Tensor], queries: Tensor, table: Tensor) -> Tensor:
+    """length(q − t) for every q of [n, d] and t of [E, d] -> [n, E].
+
+    Differences exist for one block of pairs at a time: on a CPU small enough to stay in its cache.
+    """
+    elements = 2**21 if queries.device.type == "cpu" else 2**26
+    columns = 2048
+    rows = max(1, elements // (columns * queries.shape[1]))
+    out = queries.new_empty(len(queries), len(table))
+    for i in range(0, len(queries), rows):
+        for j in range(0, len(table), columns):
+            difference = queries[i : i + rows, None] - table[None, j : j + columns]
+            out[i : i + rows, j : j + columns] = length(difference)
+    return out

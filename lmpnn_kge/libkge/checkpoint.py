@@ -1,0 +1,211 @@
+"""LibKGE's checkpoints, of any age and kind, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from lmpnn_kge.errors import CheckpointError
+from lmpnn_kge.libkge.dataset import name_rows
+from lmpnn_kge.libkge.options import get, look_up
+from lmpnn_kge.libkge.safe_load import Config, safe_load
+
+#: Models that wrap another one and give it a second set of relations; the second name is of 2019.
+RECIPROCAL_MODELS = ("reciprocal_relations_model", "inverse_relations_model")
+
+#: How deep embedders may project one another.
+MAX_PROJECTIONS = 8
+
+
+@dataclass(frozen=True)
+class Validation:
+    """A metric that LibKGE recorded in the file."""
+
+    metric: str
+    value: float
+    epoch: int | None
+
+
+@dataclass(frozen=True)
+class LibkgeCheckpoint:
+    """What a LibKGE checkpoint says, whichever layout it has."""
+
+    path: Path
+    kind: str  # "training" or "package"
+    model: str  # LibKGE's class name, such as "ComplEx"
+    model_key: str  # where the options of the model stand
+    reciprocal: bool
+    options: Mapping[str, Any]
+    state: Mapping[str, Tensor]  # as stored, with today's names
+    entities: Tensor  # [E, d], projected where the model projects
+    relations: Tensor  # [R, w], or [2R, w] if reciprocal
+    entity_ids: list[str] | None
+    relation_ids: list[str] | None
+    dataset: str | None  # the name of the dataset it was trained on
+    epoch: int | None
+    validation: Validation | None
+
+    @property
+    def num_relations(self) -> int:
+        """R: without inverses."""
+        return len(self.relations) // 2 if self.reciprocal else len(self.relations)
+
+    def option(self, name: str) -> Any:
+        """An option of the model, inherited as LibKGE would, or None."""
+        return look_up(self.options, f"{self.model_key}.{name}")
+
+    def number(self, name: str, default: float, *, above: float) -> float:
+        """A numeric option of the model that must be larger than a bound."""
+        value = self.option(name)
+        if value is None:
+            return default
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = float("nan")
+        if not number > above:
+            raise CheckpointError(
+                f"{self.path}: option {name} must be a number above {above}, not {value!r}"
+            )
+        return number
+
+    def has_scorer(self, name: str) -> bool:
+        return f"_scorer.{name}" in self.state
+
+    def scorer(self, name: str, *shape: int | None) -> Tensor:
+        """A tensor of the model's scorer; None in its shape stands for any size."""
+        try:
+            return _tensor(self.state, f"_scorer.{name}", *shape)
+        except ValueError as error:
+            raise CheckpointError(f"{self.path}: {error}") from error
+
+
+def read_checkpoint(file: str | Path) -> LibkgeCheckpoint:
+    """Read a training checkpoint or a package; CheckpointError says why one cannot be."""
+    path = Path(file)
+    raw = safe_load(path)
+    try:
+        return _parse(path, raw)
+    except ValueError as error:
+        raise CheckpointError(f"{path}: {error}") from error
+
+
+def _parse(path: Path, raw: Any) -> LibkgeCheckpoint:
+    if not isinstance(raw, dict):
+        raise ValueError(f"not a LibKGE checkpoint, but a saved {type(raw).__name__}")
+    kind = raw.get("type", "train")
+    if kind in ("search", "search_grash"):
+        raise ValueError(
+            "a LibKGE search checkpoint, which holds trials but no model; use a trial's checkpoint"
+        )
+    if kind not in ("train", "package") or not isinstance(raw.get("config"), Config):
+        raise ValueError("not a LibKGE checkpoint: its type or its configuration is missing")
+    options = raw["config"].options
+    key, reciprocal = _model_key(options)
+    state = _state(raw)
+    entities = _embeddings(state, "_entity_embedder")
+    relations = _embeddings(state, "_relation_embedder")
+    name = look_up(options, f"{key}.class_name") or look_up(options, f"{key}.type") or key
+    if not isinstance(name, str):
+        raise ValueError(f"the name of its model is {name!r}")
+    dataset = get(options, "dataset.name")
+    epoch = raw.get("epoch")
+    return LibkgeCheckpoint(
+        path=path,
+        kind="package" if kind == "package" else "training",
+        model=name,
+        model_key=key,
+        reciprocal=reciprocal,
+        options=options,
+        state=state,
+        entities=entities,
+        relations=relations,
+        entity_ids=_ids(raw, "entity", len(entities)),
+        relation_ids=_ids(raw, "relation", len(relations) // (2 if reciprocal else 1)),
+        dataset=dataset if isinstance(dataset, str) else None,
+        epoch=epoch if isinstance(epoch, int) else None,
+        validation=_validation(options, raw.get("valid_trace"), epoch),
+    )
+
+
+def _model_key(options: Mapping[str, Any]) -> tuple[str, bool]:
+    """Where the options of the model stand, and whether it is wrapped as a reciprocal one."""
+    key = options.get("model")
+    if not isinstance(key, str):
+        raise ValueError("its configuration names no model")
+    if key not in RECIPROCAL_MODELS:
+        return key, False
+    base = f"{key}.base_model"
+    if not isinstance(get(options, f"{base}.type"), str):
+        raise ValueError(f"its configuration names no {base}.type")
+    return base, True
+
+
+def _state(raw: Mapping[str, Any]) -> dict[str, Tensor]:
+    """The model's tensors under today's names, each once."""
+    model = raw.get("model")
+    stored = model[0] if isinstance(model, tuple) and model else raw.get("model_state_dict")
+    if not isinstance(stored, Mapping):
+        raise ValueError("it holds no model")
+    state: dict[str, Tensor] = {}
+    for name, tensor in stored.items():
+        if not isinstance(name, str) or not isinstance(tensor, Tensor):
+            raise ValueError(f"its model holds {name!r}, which is not a named tensor")
+        # A reciprocal model lists the tensors of its base model a second time.
+        name = name.removeprefix("_base_model.")
+        if name.endswith(".embeddings.weight"):  # before May 2020
+            name = f"{name.removesuffix('embeddings.weight')}_embeddings.weight"
+        state[name] = tensor
+    return state
+
+
+def _embeddings(state: Mapping[str, Tensor], name: str, depth: int = 0) -> Tensor:
+    """The table of a lookup embedder, or what a projection embedder makes of its base's."""
+    projection = f"{name}.projection.weight"
+    if projection not in state or depth > MAX_PROJECTIONS:
+        return _tensor(state, f"{name}._embeddings.weight", None, None)
+    base = _embeddings(state, f"{name}.base_embedder", depth + 1)
+    return base @ _tensor(state, projection, None, base.shape[1]).T
+
+
+def _tensor(state: Mapping[str, Tensor], name: str, *shape: int | None) -> Tensor:
+    if name not in state:
+        raise ValueError(f"its model has no tensor {name}")
+    tensor = state[name]
+    found = list(tensor.shape)
+    if len(found) != len(shape) or any(
+        want not in (None, size) for want, size in zip(shape, found, strict=True)
+    ):
+        wanted = ", ".join("any" if size is None else str(size) for size in shape)
+        raise ValueError(f"tensor {name} must have shape [{wanted}], not {found}")
+    if not tensor.is_floating_point():
+        raise ValueError(f"tensor {name} must hold floating point numbers, not {tensor.dtype}")
+    # A view can claim any size over a few stored bytes; copying it would fill the memory.
+    if tensor.is_sparse or tensor.is_meta or tensor.nbytes > tensor.untyped_storage().nbytes():
+        raise ValueError(f"tensor {name} claims more numbers than the file holds")
+    return tensor.detach().float().contiguous()
+
+
+def _ids(raw: Mapping[str, Any], kind: str, rows: int) -> list[str] | None:
+    ids = get(raw, f"dataset.meta.{kind}_ids")
+    if ids is None:
+        return None
+    if not isinstance(ids, list) or len(ids) != rows:
+        found = len(ids) if isinstance(ids, list) else "no list of"
+        raise ValueError(f"{found} {kind} ids do not match the {rows} {kind} rows of its model")
+    return name_rows(ids)
+
+
+def _validation(options: Mapping[str, Any], trace: Any, epoch: Any) -> Validation | None:
+    """The metric LibKGE validated by, at the checkpoint's epoch or else at the last recorded."""
+    metric = get(options, "valid.metric")
+    entries = trace if isinstance(trace, list) else []
+    entries = [e for e in entries if isinstance(e, Mapping) and isinstance(e.get(metric), float)]
+    if not entries:
+        return None
+    entry = next((e for e in entries if e.get("epoch") == epoch), entries[-1])
+    return Validation(metric, entry[metric], entry.get("epoch"))

@@ -1,0 +1,58 @@
+"""LibKGE's options: nested dictionaries in which a section may inherit from another by `type`.
+
+They come from a file that somebody else made, so nothing here trusts their shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+#: How often a look-up may follow a `type`. LibKGE's own chains have three links.
+MAX_LINKS = 16
+
+
+class OptionsError(ValueError):
+    """Options that LibKGE could not have written."""
+
+
+def get(options: Mapping[str, Any], key: str) -> Any:
+    """The value of a dotted key as it stands, or None."""
+    value: Any = options
+    for part in key.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            return None
+        value = value[part]
+    return value
+
+
+def look_up(options: Mapping[str, Any], key: str) -> Any:
+    """The value of a dotted key, inherited where it is not set, or None.
+
+    Where `a.b.c` is not set, the longest of its prefixes that has a `type` is replaced by that
+    type, and the search goes on there.
+    """
+    for _ in range(MAX_LINKS):
+        value = get(options, key)
+        if value is not None:
+            return value
+        parts = key.split(".")
+        for cut in range(len(parts) - 1, 0, -1):
+            parent = get(options, ".".join([*parts[:cut], "type"]))
+            if isinstance(parent, str):
+                key = ".".join([parent, *parts[cut:]])
+                break
+        else:
+            return None
+    raise OptionsError(f"the sections of option {key!r} inherit from each other in a circle")
+
+
+def flatten(options: Mapping[str, Any], depth: int = 4) -> dict[str, Any]:
+    """Nested dictionaries as one with dotted keys; what lies deeper than LibKGE's own is left."""
+    flat: dict[str, Any] = {}
+    for key, value in options.items():
+        if isinstance(value, Mapping) and depth > 1:
+            flat |= {f"{key}.{rest}": v for rest, v in flatten(value, depth - 1).items()}
+        else:
+            flat[str(key)] = value
+    return flat

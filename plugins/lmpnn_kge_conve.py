@@ -1,0 +1,119 @@
+"""ConvE (Dettmers et al., 2018): a small convolutional network reads head and relation as an image.
+
+Column 0 of the entity table is the bias of an entity as a tail. With f(h, r) = [1 ‖ y] the score
+y · t[1:] + t[0] is a plain inner product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isqrt
+from typing import TYPE_CHECKING, Any
+
+from lmpnn_kge import Backbone, BackboneError, ScoreType, hookimpl
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+    from typing_extensions import Self
+
+    from lmpnn_kge import LibkgeCheckpoint
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConvE(Backbone):
+    score_type = ScoreType.INNER_PRODUCT
+    formula = "[1 ‖ conv(h, r)]"
+    libkge_models = ("ConvE",)
+
+    # Both batch norms stand still, so they are folded into the layers before them.
+    filters: Tensor  # [C, 1, k, k]
+    filter_bias: Tensor  # [C]
+    projection: Tensor  # [d - 1, C * height' * width']
+    projection_bias: Tensor  # [d - 1]
+    height: int  # of an entity as an image, height * width = d - 1
+    stride: int = 1
+    padding: int = 0
+
+    def forward(self, heads: Tensor, relations: Tensor) -> Tensor:
+        import torch
+        from torch.nn import functional
+
+        image = torch.cat([heads[:, 1:], self.relations[relations][:, 1:]], dim=1)
+        image = image.view(len(heads), 1, 2 * self.height, -1)  # h above r
+        features = functional.conv2d(
+            image, self.filters, self.filter_bias, stride=self.stride, padding=self.padding
+        ).relu()
+        y = functional.linear(features.flatten(1), self.projection, self.projection_bias).relu()
+        return torch.cat([torch.ones_like(y[:, :1]), y], dim=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        channels, kernel = self.filters.shape[0], self.filters.shape[-1]
+        size = self.dim - 1
+        rows = (2 * self.height + 2 * self.padding - kernel) // self.stride + 1
+        columns = (size // self.height + 2 * self.padding - kernel) // self.stride + 1
+        expected = [size, channels * rows * columns]
+        if size % self.height or list(self.projection.shape) != expected:
+            raise BackboneError(
+                f"ConvE with entities of width {self.dim} as images of {self.height} rows and "
+                f"{channels} filters of {kernel} × {kernel} needs a projection of shape "
+                f"{expected}, not {list(self.projection.shape)}"
+            )
+
+    @classmethod
+    def from_libkge(cls, checkpoint: LibkgeCheckpoint, **fields: Any) -> Self:
+        filters = checkpoint.scorer("convolution.weight", None, 1, None, None)
+        projection = checkpoint.scorer("projection.weight", None, None)
+        filter_bias = filters.new_zeros(len(filters))  # a file without it was trained without
+        if checkpoint.has_scorer("convolution.bias"):
+            filter_bias = checkpoint.scorer("convolution.bias", len(filters))
+        projection_bias = checkpoint.scorer("projection.bias", len(projection))
+        filters, filter_bias = _fold_batch_norm(checkpoint, "bn1", filters, filter_bias)
+        projection, projection_bias = _fold_batch_norm(
+            checkpoint, "bn2", projection, projection_bias
+        )
+        size = checkpoint.entities.shape[1] - 1
+        aspect_ratio = checkpoint.number("2D_aspect_ratio", 2, above=0)
+        return super().from_libkge(
+            checkpoint,
+            filters=filters,
+            filter_bias=filter_bias,
+            projection=projection,
+            projection_bias=projection_bias,
+            height=max(1, round((size / aspect_ratio) ** 0.5)),
+            stride=int(checkpoint.number("stride", 1, above=0)),
+            padding=int(checkpoint.number("padding", 0, above=-1)),
+            **fields,
+        )
+
+    @classmethod
+    def random_fields(cls, dim: int, generator: Generator) -> dict[str, Any]:
+        import torch
+
+        channels, kernel, size = 32, 3, dim - 1
+        height = isqrt(size // 2)
+        if height < 2 or size != 2 * height * height:
+            raise BackboneError(f"ConvE needs an entity width of 1 + 2 a², a > 1, not {dim}")
+        features = channels * (2 * height - kernel + 1) * (2 * height - kernel + 1)
+        return {
+            "filters": torch.randn(channels, 1, kernel, kernel, generator=generator) / kernel,
+            "filter_bias": torch.zeros(channels),
+            "projection": torch.randn(size, features, generator=generator) / features**0.5,
+            "projection_bias": torch.zeros(size),
+            "height": height,
+        }
+
+
+def _fold_batch_norm(
+    checkpoint: LibkgeCheckpoint, name: str, weight: Tensor, bias: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Weight and bias of a layer that does its own work and that of the batch norm after it."""
+    mean = checkpoint.scorer(f"{name}.running_mean", len(weight))
+    variance = checkpoint.scorer(f"{name}.running_var", len(weight))
+    scale = (variance + 1e-5).rsqrt()
+    return (weight.transpose(0, -1) * scale).transpose(0, -1), (bias - mean) * scale
+
+
+@hookimpl
+def lmpnn_kge_backbone() -> type[Backbone]:
+    return ConvE

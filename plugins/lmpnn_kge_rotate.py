@@ -1,0 +1,58 @@
+"""RotatE (Sun et al., 2019): a relation turns each complex coordinate of an entity by an angle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lmpnn_kge import Backbone, BackboneError, ScoreType, complex_product, hookimpl
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from typing_extensions import Self
+
+    from lmpnn_kge import LibkgeCheckpoint
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RotatE(Backbone):
+    score_type = ScoreType.DISTANCE
+    formula = "h · e^(iθ)"
+    inverse_formula = "−θ"
+    libkge_models = ("RotatE",)
+
+    p: float = 1.0  # of the p-norm over the moduli of the complex coordinates
+
+    def forward(self, heads: Tensor, relations: Tensor) -> Tensor:
+        import torch
+
+        angles = self.relations[relations]  # [n, d / 2]
+        return complex_product(heads, torch.cat([angles.cos(), angles.sin()], dim=-1))
+
+    @staticmethod
+    def invert(relations: Tensor) -> Tensor:
+        return -relations
+
+    @staticmethod
+    def relation_width(dim: int) -> int:
+        if dim % 2:
+            raise BackboneError(f"RotatE needs an even entity width, not {dim}")
+        return dim // 2
+
+    def length(self, difference: Tensor) -> Tensor:
+        if self.p == 2:
+            return difference.norm(dim=-1)
+        real, imaginary = difference.chunk(2, dim=-1)
+        moduli = real.square().addcmul_(imaginary, imaginary).sqrt_()
+        return moduli.sum(-1) if self.p == 1 else moduli.norm(self.p, dim=-1)
+
+    @classmethod
+    def from_libkge(cls, checkpoint: LibkgeCheckpoint, **fields: Any) -> Self:
+        return super().from_libkge(
+            checkpoint, p=checkpoint.number("l_norm", 1.0, above=0), **fields
+        )
+
+
+@hookimpl
+def lmpnn_kge_backbone() -> type[Backbone]:
+    return RotatE
