@@ -25,13 +25,15 @@ from lmpnn_kge.errors import BackboneError
 from lmpnn_kge.kernels import all_pairs
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import torch
     from torch import Generator, Tensor
     from typing_extensions import Self
 
     from lmpnn_kge.libkge import LibkgeCheckpoint
 
-    Ids = Tensor | Sequence[int]
+    Ids = Tensor | Sequence[int] | npt.NDArray[np.int64]
 
 #: The equality relation, f(a, =) = a; negated it is ≠.
 EQUAL: Literal["="] = "="
@@ -86,10 +88,6 @@ class Backbone(ABC):
     def length(self, difference: Tensor) -> Tensor:
         """Type 2 only: the model's norm, [..., d] -> [...]; Euclidean unless redefined."""
         return difference.norm(dim=-1)
-
-    def distances(self, queries: Tensor) -> Tensor:
-        """Type 2 only: from each of [n, d] to every entity, [n, E]; redefine it to be faster."""
-        return all_pairs(self.length, queries, self.entities)
 
     @classmethod
     def random_fields(cls, dim: int, generator: Generator) -> dict[str, Any]:
@@ -193,7 +191,9 @@ class Backbone(ABC):
         self, device: torch.device | str | None = None, dtype: torch.dtype | None = None
     ) -> Self:
         """The same backbone on another device or in another floating point type."""
-        moved = {name: t.to(device=device, dtype=dtype) for name, t in self._tensors().items()}
+        moved: dict[str, Any] = {
+            name: tensor.to(device=device, dtype=dtype) for name, tensor in self._tensors().items()
+        }
         return dataclasses.replace(self, **moved)
 
     # What follows for every model -----------------------------------------------------------
@@ -245,7 +245,7 @@ class Backbone(ABC):
         """φ of estimated tails [n, d] against every entity, [n, E]."""
         if self.score_type is ScoreType.INNER_PRODUCT:
             return estimates @ self.entities.T
-        return -self.distances(estimates)
+        return -all_pairs(self.length, estimates, self.entities)
 
     def score_tails(self, heads: Ids, relations: Ids) -> Tensor:
         """φ(h, r, ·) of ids [n] and [n] -> [n, E]."""

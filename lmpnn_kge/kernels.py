@@ -65,7 +65,8 @@ def _matmul_in_tiles(rows: Tensor, relations: Tensor, matrices: Tensor) -> Tenso
     ).clamp(max=num_relations - 1)
 
     padded = rows.new_zeros(tiles * tile, rows.shape[1]).index_copy(0, slot, rows)
-    product = padded.view(tiles, tile, -1) @ matrices[relation_of_tile]  # [tiles, tile, e]
+    padded = padded.view(tiles, tile, rows.shape[1])
+    product = padded @ matrices[relation_of_tile]  # [tiles, tile, e]
     return product.flatten(0, 1)[slot]
 
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from lmpnn_kge.backbone import Backbone
-from lmpnn_kge.errors import DatasetError
+from lmpnn_kge.errors import BackboneError, DatasetError
 from lmpnn_kge.libkge import LibkgeDataset
 from lmpnn_kge.libkge.dataset import SPLITS
 from lmpnn_kge.names import rows_of
@@ -53,7 +53,8 @@ def rank_split(
     track: Callable[[Sequence[slice]], Iterable[slice]] = iter,
 ) -> Ranking:
     """Rank a split of the graph that a backbone was opened with, filtered by all known triples."""
-    assert backbone.entity_ids and backbone.relation_ids, "open the backbone with its dataset"
+    if backbone.entity_ids is None or backbone.relation_ids is None:
+        raise BackboneError("a backbone without names cannot be joined to a dataset")
     entities = rows_of(graph.entity_ids, backbone.entity_ids)
     relations = rows_of(graph.relation_ids, backbone.relation_ids)
 
@@ -85,23 +86,19 @@ def rank_triples(
     filter_first = np.searchsorted(filter_asked, questions)
     filter_count = np.searchsorted(filter_asked, questions, side="right") - filter_first
 
-    device = backbone.entities.device
     size = max(1, CHUNK_SCORES // backbone.num_entities)
     chunks = [slice(i, min(i + size, len(questions))) for i in range(0, len(questions), size)]
     ranks = []
     for chunk in track(chunks):
         relations, heads = np.divmod(questions[chunk], backbone.num_entities)
-        scores = backbone.score_tails(
-            torch.from_numpy(heads).to(device), torch.from_numpy(relations).to(device)
-        )  # [questions, E]
-        rows, picks = _spread(first[chunk], count[chunk])
-        rows, columns = (torch.from_numpy(x).to(device) for x in (rows, answers[picks]))
-        true = scores[rows, columns]
-        filter_rows, picks = _spread(filter_first[chunk], filter_count[chunk])
-        scores[filter_rows, filter_answers[picks]] = -torch.inf
-        for part in range(0, len(rows), size):
-            piece = slice(part, part + size)
-            ranks.append(_ranks(scores[rows[piece]], true[piece]))
+        scores = backbone.score_tails(heads, relations)  # [questions, E]
+        rows, places = _spread(first[chunk], count[chunk])
+        true = scores[rows, answers[places]]
+        filter_rows, places = _spread(filter_first[chunk], filter_count[chunk])
+        scores[filter_rows, filter_answers[places]] = -torch.inf
+        for start in range(0, len(rows), size):
+            part = slice(start, start + size)
+            ranks.append(_ranks(scores[rows[part]], true[part]))
     return Ranking.of(torch.cat(ranks))
 
 

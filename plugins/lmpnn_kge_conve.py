@@ -39,7 +39,8 @@ class ConvE(Backbone):
         from torch.nn import functional
 
         image = torch.cat([heads[:, 1:], self.relations[relations][:, 1:]], dim=1)
-        image = image.view(len(heads), 1, 2 * self.height, -1)  # h above r
+        width = (self.dim - 1) // self.height
+        image = image.view(len(heads), 1, 2 * self.height, width)  # h above r
         features = functional.conv2d(
             image, self.filters, self.filter_bias, stride=self.stride, padding=self.padding
         ).relu()

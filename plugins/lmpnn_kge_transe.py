@@ -31,14 +31,9 @@ class TransE(Backbone):
         return -relations
 
     def length(self, difference: Tensor) -> Tensor:
+        if self.p == 1:
+            return difference.abs().sum(-1)  # three times as fast as norm(1)
         return difference.norm(self.p, dim=-1)
-
-    def distances(self, queries: Tensor) -> Tensor:
-        import torch
-
-        # The other way, by a matrix product, loses small distances to cancellation.
-        exact = "donot_use_mm_for_euclid_dist"
-        return torch.cdist(queries, self.entities, p=self.p, compute_mode=exact)
 
     @classmethod
     def from_libkge(cls, checkpoint: LibkgeCheckpoint, **fields: Any) -> Self:

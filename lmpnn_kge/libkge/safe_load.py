@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,13 @@ class Config:
         self.options = options
 
 
+#: What LibKGE's files name beyond torch's own list, and what is made of it.
+ADMITTED: tuple[tuple[Callable[..., Any], str], ...] = (
+    (Config, "kge.config.Config"),
+    (str, "torch.torch_version.TorchVersion"),
+)
+
+
 def safe_load(path: Path) -> Any:
     """What torch.load gives with weights_only, on the CPU, admitting LibKGE's two further names."""
     if not path.exists():
@@ -39,8 +47,7 @@ def safe_load(path: Path) -> Any:
         raise CheckpointError(f"{path} is not a file; name the checkpoint itself")
     try:
         _check_expansion(path)
-        admitted = [(Config, "kge.config.Config"), (str, "torch.torch_version.TorchVersion")]
-        with _lock, torch.serialization.safe_globals(admitted):
+        with _lock, torch.serialization.safe_globals(list(ADMITTED)):
             return torch.load(path, map_location="cpu", weights_only=True)
     # A broken file can make the unpickler fail in any way; none of them is a bug of ours.
     except Exception as error:

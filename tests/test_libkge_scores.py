@@ -1,0 +1,58 @@
+"""Scores of checkpoints that LibKGE wrote, against the scores that LibKGE computed."""
+
+import numpy as np
+import pytest
+
+from lmpnn_kge import LibkgeDataset, PluginError, open_backbone, read_checkpoint
+from lmpnn_kge.ranking import rank_split
+
+from .conftest import TOY
+
+REFERENCES = {path.stem: path for path in (TOY / "reference").glob("*.npz")}
+FILES = sorted(
+    path for path in (TOY / "checkpoints").glob("*.pt") if path.name.rsplit(".", 2)[0] in REFERENCES
+)
+
+
+def reference(path):
+    return np.load(REFERENCES[path.name.rsplit(".", 2)[0]])
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_scores_are_those_of_libkge(path):
+    backbone, expected = open_backbone(path), reference(path)
+    tails = backbone.score_tails(expected["sp_s"], expected["sp_p"]).numpy()
+    heads = backbone.score_heads(expected["po_p"], expected["po_o"]).numpy()
+    np.testing.assert_allclose(tails, expected["sp"], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(heads, expected["po"], rtol=0, atol=1e-5)
+    if backbone.entity_ids is not None:
+        assert backbone.entity_ids == expected["entity_ids"].tolist()
+        assert backbone.relation_ids == expected["relation_ids"].tolist()
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if ".train" in path.name], ids=lambda path: path.name
+)
+def test_a_training_checkpoint_gets_its_names_from_the_dataset(path, toy_dataset):
+    assert open_backbone(path).entity_ids is None
+    backbone = open_backbone(path, dataset=toy_dataset)
+    assert backbone.entity_ids == reference(path)["entity_ids"].tolist()
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if ".cuda." not in path.name], ids=lambda path: path.name
+)
+def test_ranking_reproduces_the_metric_that_libkge_recorded(path, toy_dataset):
+    """Ids, directions, scores, filter and ties at once: LibKGE validated as it trained."""
+    recorded = read_checkpoint(path).validation
+    if recorded is None or not recorded.metric.endswith("filtered_with_test"):
+        assert "epoch0" in path.name or "old20" in path.name
+        return
+    backbone = open_backbone(path, dataset=toy_dataset)
+    ranking = rank_split(backbone, LibkgeDataset.open(toy_dataset), "valid")
+    assert ranking.mrr == pytest.approx(recorded.value, abs=1e-6)
+
+
+def test_a_model_that_no_backbone_reads_is_named():
+    with pytest.raises(PluginError, match="is a CP, which no installed backbone reads"):
+        open_backbone(TOY / "checkpoints" / "cp.package.pt")
