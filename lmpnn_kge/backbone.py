@@ -85,9 +85,9 @@ class Backbone(ABC):
         """The width w of a relation for entities of width d; raises BackboneError for a bad d."""
         return dim
 
-    def length(self, difference: Tensor) -> Tensor:
-        """Type 2 only: the model's norm, [..., d] -> [...]; Euclidean unless redefined."""
-        return difference.norm(dim=-1)
+    def distance(self, a: Tensor, b: Tensor) -> Tensor:
+        """Type 2 only: in the model's own norm; shapes [..., d] that broadcast -> [...]."""
+        return (a - b).norm(dim=-1)
 
     @classmethod
     def random_fields(cls, dim: int, generator: Generator) -> dict[str, Any]:
@@ -239,13 +239,13 @@ class Backbone(ABC):
         estimate = self.message(heads, relation)
         if self.score_type is ScoreType.INNER_PRODUCT:
             return (estimate * tails).sum(-1)
-        return -self.length(estimate - tails)
+        return -self.distance(estimate, tails)
 
     def score_entities(self, estimates: Tensor) -> Tensor:
         """φ of estimated tails [n, d] against every entity, [n, E]."""
         if self.score_type is ScoreType.INNER_PRODUCT:
             return estimates @ self.entities.T
-        return -all_pairs(self.length, estimates, self.entities)
+        return -all_pairs(self.distance, estimates, self.entities)
 
     def score_tails(self, heads: Ids, relations: Ids) -> Tensor:
         """φ(h, r, ·) of ids [n] and [n] -> [n, E]."""

@@ -70,10 +70,12 @@ def _matmul_in_tiles(rows: Tensor, relations: Tensor, matrices: Tensor) -> Tenso
     return product.flatten(0, 1)[slot]
 
 
-def all_pairs(length: Callable[[Tensor], Tensor], queries: Tensor, table: Tensor) -> Tensor:
-    """length(q − t) for every q of [n, d] and t of [E, d] -> [n, E].
+def all_pairs(
+    distance: Callable[[Tensor, Tensor], Tensor], queries: Tensor, table: Tensor
+) -> Tensor:
+    """distance(q, t) for every q of [n, d] and t of [E, d] -> [n, E].
 
-    Differences exist for one block of pairs at a time: on a CPU small enough to stay in its cache.
+    It is asked for one block of pairs at a time: on a CPU small enough to stay in its cache.
     """
     elements = 2**21 if queries.device.type == "cpu" else 2**26
     columns = 2048
@@ -81,6 +83,6 @@ def all_pairs(length: Callable[[Tensor], Tensor], queries: Tensor, table: Tensor
     out = queries.new_empty(len(queries), len(table))
     for i in range(0, len(queries), rows):
         for j in range(0, len(table), columns):
-            difference = queries[i : i + rows, None] - table[None, j : j + columns]
-            out[i : i + rows, j : j + columns] = length(difference)
+            block = distance(queries[i : i + rows, None], table[None, j : j + columns])
+            out[i : i + rows, j : j + columns] = block
     return out

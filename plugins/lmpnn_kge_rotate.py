@@ -39,11 +39,12 @@ class RotatE(Backbone):
             raise BackboneError(f"RotatE needs an even entity width, not {dim}")
         return dim // 2
 
-    def length(self, difference: Tensor) -> Tensor:
+    def distance(self, a: Tensor, b: Tensor) -> Tensor:
         if self.p == 2:
-            return difference.norm(dim=-1)
-        real, imaginary = difference.chunk(2, dim=-1)
-        moduli = real.square().addcmul_(imaginary, imaginary).sqrt_()
+            return (a - b).norm(dim=-1)
+        (a_re, a_im), (b_re, b_im) = a.chunk(2, dim=-1), b.chunk(2, dim=-1)
+        imaginary = a_im - b_im
+        moduli = (a_re - b_re).square_().addcmul_(imaginary, imaginary).sqrt_()
         return moduli.sum(-1) if self.p == 1 else moduli.norm(self.p, dim=-1)
 
     @classmethod

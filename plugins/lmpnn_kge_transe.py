@@ -30,10 +30,10 @@ class TransE(Backbone):
     def invert(relations: Tensor) -> Tensor:
         return -relations
 
-    def length(self, difference: Tensor) -> Tensor:
+    def distance(self, a: Tensor, b: Tensor) -> Tensor:
         if self.p == 1:
-            return difference.abs().sum(-1)  # three times as fast as norm(1)
-        return difference.norm(self.p, dim=-1)
+            return (a - b).abs_().sum(-1)  # several times as fast as norm(1)
+        return (a - b).norm(self.p, dim=-1)
 
     @classmethod
     def from_libkge(cls, checkpoint: LibkgeCheckpoint, **fields: Any) -> Self:

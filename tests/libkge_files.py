@@ -23,7 +23,7 @@ Config.__module__ = "kge.config"
 Config.__qualname__ = "Config"
 
 
-def content(model: str = "distmult", class_name: str = "DistMult", **changes: Any) -> dict:
+def content(section: str = "distmult", name: str = "DistMult", /, **changes: Any) -> dict:
     """A package of a plain model with small tables; changes replace top-level keys."""
     generator = torch.Generator().manual_seed(0)
     state = OrderedDict(
@@ -37,7 +37,7 @@ def content(model: str = "distmult", class_name: str = "DistMult", **changes: An
     made = {
         "type": "package",
         "config": Config(
-            {"model": model, model: {"class_name": class_name}, "dataset": {"name": "tiny"}}
+            {"model": section, section: {"class_name": name}, "dataset": {"name": "tiny"}}
         ),
         "model": (state, {}),
         "epoch": 1,

@@ -56,7 +56,10 @@ class LibkgeCheckpoint:
 
     def option(self, name: str) -> Any:
         """An option of the model, inherited as LibKGE would, or None."""
-        return look_up(self.options, f"{self.model_key}.{name}")
+        try:
+            return look_up(self.options, f"{self.model_key}.{name}")
+        except ValueError as error:
+            raise CheckpointError(f"{self.path}: {error}") from error
 
     def number(self, name: str, default: float, *, above: float) -> float:
         """A numeric option of the model that must be larger than a bound."""

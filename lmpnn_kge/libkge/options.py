@@ -12,10 +12,6 @@ from typing import Any
 MAX_LINKS = 16
 
 
-class OptionsError(ValueError):
-    """Options that LibKGE could not have written."""
-
-
 def get(options: Mapping[str, Any], key: str) -> Any:
     """The value of a dotted key as it stands, or None."""
     value: Any = options
@@ -27,7 +23,7 @@ def get(options: Mapping[str, Any], key: str) -> Any:
 
 
 def look_up(options: Mapping[str, Any], key: str) -> Any:
-    """The value of a dotted key, inherited where it is not set, or None.
+    """The value of a dotted key, inherited where it is not set, or None; ValueError in a circle.
 
     Where `a.b.c` is not set, the longest of its prefixes that has a `type` is replaced by that
     type, and the search goes on there.
@@ -44,7 +40,7 @@ def look_up(options: Mapping[str, Any], key: str) -> Any:
                 break
         else:
             return None
-    raise OptionsError(f"the sections of option {key!r} inherit from each other in a circle")
+    raise ValueError(f"the sections of option {key!r} inherit from each other in a circle")
 
 
 def flatten(options: Mapping[str, Any], depth: int = 4) -> dict[str, Any]:

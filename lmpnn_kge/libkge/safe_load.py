@@ -65,11 +65,11 @@ def _check_expansion(path: Path) -> None:
 def _reason(error: Exception) -> str:
     """torch's pages of advice, cut down to the one fact that matters."""
     text = str(error)
-    name = re.search(r"(?:GLOBAL|type|class|callable|function) (\S*\w+\.\w+\S*)", text)
-    if "nsupported" in text and name:
+    if name := re.search(r"GLOBAL (\S+)", text):
         return (
             f"refused, for it wants to run {name[1]}, which no LibKGE checkpoint needs; "
             "nothing was run"
         )
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return f"not a readable checkpoint ({type(error).__name__}: {lines[0] if lines else 'empty'})"
+    fact = text.partition("WeightsUnpickler error:")[2] or text
+    first = (fact.strip() or "it ends too early").splitlines()[0]
+    return f"not a readable checkpoint ({type(error).__name__}: {first})"

@@ -1,0 +1,74 @@
+"""Imports follow the data: a module imports only from those before it in this list."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from .conftest import ROOT
+
+ORDER = [
+    "errors",
+    "kernels",
+    "libkge.options",
+    "libkge.dataset",
+    "libkge.safe_load",
+    "libkge.checkpoint",
+    "libkge",
+    "backbone",
+    "hookspecs",
+    "plugins",
+    "names",
+    "opening",
+    "against_libkge",
+    "ranking",
+    "",  # the package itself: the public names
+    "cli.backbones",
+    "cli.inspect",
+    "cli",
+    "__main__",
+]
+PACKAGE = ROOT / "lmpnn_kge"
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def imports(path: Path) -> set[str]:
+    """The modules of this package that a file imports, `from lmpnn_kge import x` as x or ''."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "lmpnn_kge":
+            found |= {name.name if name.name in ORDER else "" for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lmpnn_kge."):
+            found.add(node.module.removeprefix("lmpnn_kge."))
+    return found
+
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def test_every_module_has_its_place():
+    assert sorted(map(module_name, FILES)) == sorted(ORDER)
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_a_module_imports_only_what_comes_before_it(path):
+    place = ORDER.index(module_name(path))
+    assert imports(path) <= set(ORDER[:place])
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "plugins").glob("*.py")), ids=lambda p: p.stem)
+def test_a_plugin_imports_from_the_root_of_the_package_only(path):
+    assert imports(path) == {""}
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_no_module_knows_an_embedding_model_by_name(path):
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    words = {node.id for node in nodes if isinstance(node, ast.Name)}
+    words |= {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
+    models = {"rescal", "transe", "distmult", "complex", "conve", "rotate"}
+    assert models.isdisjoint(word.lower() for word in words)
