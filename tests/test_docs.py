@@ -1,0 +1,69 @@
+"""What README and CONTRIBUTING show is what happens."""
+
+import re
+import shlex
+
+import pytest
+from click.testing import CliRunner
+
+from lmpnn_kge import hookspecs
+from lmpnn_kge.backbone import Backbone
+from lmpnn_kge.cli import main
+
+from .conftest import ROOT
+from .environments import Environment, build_wheel
+
+README = (ROOT / "README.md").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("block", blocks(README, "console"), ids=lambda b: b.splitlines()[0][:40])
+def test_commands_print_what_the_readme_shows(block, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    command, *shown = block.splitlines()
+    program, *arguments = shlex.split(command.removeprefix("$ "))
+    assert program == "lmpnn-kge"
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    printed = [line.rstrip() for line in result.stdout.splitlines()]
+    assert printed[: len(shown)] == shown
+
+
+def test_python_in_the_readme_runs(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    names: dict = {}
+    for block in blocks(README, "python"):
+        exec(block, names)
+    assert names["scores"].shape == (1, 40)
+    assert len(names["best"]) == 3
+
+
+def test_the_plugin_of_the_guide_installs_and_loads(tmp_path):
+    project = tmp_path / "lmpnn-kge-shift"
+    project.mkdir()
+    (project / "lmpnn_kge_shift.py").write_text(blocks(CONTRIBUTING, "python")[0])
+    (project / "pyproject.toml").write_text(blocks(CONTRIBUTING, "toml")[0])
+    environment = Environment(tmp_path / "venv")
+    environment.install(build_wheel(ROOT, tmp_path / "core"))
+    environment.install(build_wheel(project, tmp_path / "plugin"))
+    row = environment.backbones(tmp_path)["shift"]
+    assert (row["health"], row["distribution"]) == ("ok", "lmpnn-kge-shift 0.1")
+
+
+def test_every_hook_and_every_point_of_the_contract_is_documented():
+    hooks = [name for name in vars(hookspecs) if name.startswith("lmpnn_kge_")]
+    contract = ["forward", "invert", "relation_width", "distance", "from_libkge", "random_fields"]
+    attributes = ["score_type", "formula", "inverse_formula", "libkge_models"]
+    assert all(hasattr(Backbone, name) for name in contract)
+    assert hooks
+    for name in [*hooks, *contract, *attributes]:
+        assert f"`{name}" in CONTRIBUTING
+
+
+def test_every_file_of_the_package_has_a_job_in_the_guide():
+    for path in (ROOT / "lmpnn_kge").glob("[a-z]*.py"):
+        assert path.name in CONTRIBUTING, path.name
