@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from lmpnn_kge.libkge import LibkgeCheckpoint
 
-    Ids = Tensor | Sequence[int] | npt.NDArray[np.int64]
+    Ids = Tensor | Sequence[int] | npt.NDArray[np.int64] | int
 
 #: The equality relation, f(a, =) = a; negated it is ≠.
 EQUAL: Literal["="] = "="
@@ -155,7 +155,8 @@ class Backbone(ABC):
 
     @classmethod
     def _check_tables(cls, entities: Tensor, relations: Tensor, reciprocal: bool) -> None:
-        if entities.dim() != 2 or relations.dim() != 2 or not entities.numel():
+        tables = (entities, relations)
+        if any(table.dim() != 2 or not table.numel() for table in tables):
             raise BackboneError(
                 "entity and relation tables must be matrices with at least one row, not of shapes "
                 f"{list(entities.shape)} and {list(relations.shape)}"
@@ -225,13 +226,15 @@ class Backbone(ABC):
     ) -> Tensor:
         """ρ: what a node in state z [n, d] tells its neighbour over a (negated) atom, [n, d].
 
-        inverse says that z is the atom's tail and the message goes to its head: all four messages
-        are f(z, r) or f(z, r⁻¹), negated by the sign.
+        relation is one id for all rows or an id for each. inverse says that z is the atom's tail
+        and the message goes to its head: all four messages are f(z, r) or f(z, r⁻¹) and their
+        negations.
         """
         if isinstance(relation, str) and relation == EQUAL:
             estimate = z
         else:
-            estimate = self.forward(z, self.inverse(relation) if inverse else self._ids(relation))
+            ids = self.inverse(relation) if inverse else self._ids(relation)
+            estimate = self.forward(z, ids.expand(len(z)))
         return -estimate if negated else estimate
 
     def score(self, heads: Tensor, relation: Ids | Literal["="], tails: Tensor) -> Tensor:

@@ -146,6 +146,15 @@ def test_equality_sends_the_state_itself(name):
         assert torch.equal(backbone.score(z, EQUAL, z), torch.zeros(3))
 
 
+@every_backbone
+def test_one_relation_for_all_rows_is_the_same_as_one_for_each(name):
+    backbone = make(name)
+    z = torch.randn(3, backbone.dim)
+    each = backbone.message(z, [2, 2, 2], inverse=True)
+    for one in (2, [2], torch.tensor(2)):
+        assert torch.equal(backbone.message(z, one, inverse=True), each)
+
+
 def test_a_relation_that_is_a_name_is_refused():
     with pytest.raises(TypeError):
         make("distmult").message(torch.zeros(1, 8), "borders")
@@ -185,6 +194,7 @@ def test_a_trained_inverse_is_used_instead_of_the_formula():
         ("rotate", (5, 4), (3, 4), False, "width 2, not 4"),
         ("transe", (5, 4), (3, 4), True, "pairs"),
         ("transe", (0, 4), (3, 4), False, "at least one row"),
+        ("transe", (5, 4), (0, 4), False, "at least one row"),
         ("transe", (5,), (3,), False, "matrices"),
     ],
 )
