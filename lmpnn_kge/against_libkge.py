@@ -7,12 +7,14 @@ used.
 from __future__ import annotations
 
 import copy
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
 from lmpnn_kge.backbone import Backbone
-from lmpnn_kge.errors import CheckpointError, LmpnnError
+from lmpnn_kge.errors import LmpnnError, short
 from lmpnn_kge.libkge import LibkgeCheckpoint
 
 #: How many questions are compared in each direction.
@@ -25,23 +27,6 @@ class LibkgeMissing(LmpnnError):
 
 def largest_difference(checkpoint: LibkgeCheckpoint, backbone: Backbone) -> float:
     """Between our scores and LibKGE's, over random questions in both directions."""
-    model = _libkge_model(checkpoint)
-    generator = torch.Generator().manual_seed(0)
-    entities = torch.randint(backbone.num_entities, (QUESTIONS,), generator=generator)
-    relations = torch.randint(backbone.num_relations, (QUESTIONS,), generator=generator)
-    with torch.no_grad():
-        tails = backbone.score_tails(entities, relations) - model.score_sp(entities, relations)
-        heads = backbone.score_heads(relations, entities) - model.score_po(relations, entities)
-    return max(tails.abs().max().item(), heads.abs().max().item())
-
-
-def _libkge_model(checkpoint: LibkgeCheckpoint) -> Any:
-    modules = checkpoint.options.get("modules") or []
-    foreign = [str(module) for module in modules if str(module).split(".")[0] != "kge"]
-    if foreign:
-        raise CheckpointError(
-            f"{checkpoint.path} would have LibKGE import {', '.join(foreign)}; refused"
-        )
     try:
         import kge
         import kge.model
@@ -50,18 +35,30 @@ def _libkge_model(checkpoint: LibkgeCheckpoint) -> Any:
             f"LibKGE is not importable ({error}), so nothing was compared; "
             "pip install git+https://github.com/uma-pi1/kge"
         ) from error
+    generator = torch.Generator().manual_seed(0)
+    entities = torch.randint(backbone.num_entities, (QUESTIONS,), generator=generator)
+    relations = torch.randint(backbone.num_relations, (QUESTIONS,), generator=generator)
     # Whatever LibKGE trips over in a file that it did not write itself is the file's fault.
     try:
-        return _load(checkpoint, kge)
+        model = _libkge_model(checkpoint, kge)
+        with torch.no_grad():
+            tails = model.score_sp(entities, relations)
+            heads = model.score_po(relations, entities)
     except Exception as error:
-        raise CheckpointError(
-            f"{checkpoint.path}: LibKGE itself cannot open it ({type(error).__name__}: {error})"
-        ) from error
+        reason = short(f"{type(error).__name__}: {error}")
+        raise checkpoint.error(f"LibKGE itself cannot open it ({reason})") from error
+    differences = torch.stack([
+        backbone.score_tails(entities, relations) - tails,
+        backbone.score_heads(relations, entities) - heads,
+    ])  # fmt: skip
+    if not differences.isfinite().all():
+        raise checkpoint.error("scores overflow: the tables hold numbers that are too large")
+    return differences.abs().max().item()
 
 
-def _load(checkpoint: LibkgeCheckpoint, kge: Any) -> Any:
+def _libkge_model(checkpoint: LibkgeCheckpoint, kge: Any) -> Any:
     saved = kge.Config(load_default=False)
-    saved.options = copy.deepcopy(dict(checkpoint.options))
+    saved.options = _harmless(checkpoint.options)
     config = kge.Config()
     config.load_config(saved)
     config.set("job.device", "cpu")
@@ -78,3 +75,17 @@ def _load(checkpoint: LibkgeCheckpoint, kge: Any) -> Any:
     model.load((state, {}))
     model.eval()
     return model
+
+
+def _harmless(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options by which a file cannot make LibKGE import a module or read a file of its choice.
+
+    LibKGE imports what `modules` lists, and reads NAME.yaml for the model and for every `import`.
+    """
+    kept = copy.deepcopy({key: options[key] for key in options if key not in ("import", "modules")})
+    imports = options.get("import")
+    names = [*(imports if isinstance(imports, list) else []), options.get("model")]
+    for name in names:
+        if not isinstance(name, str) or not re.fullmatch(r"\w+", name):
+            raise ValueError(f"it names a file {short(name)}")
+    return kept | {"import": names}

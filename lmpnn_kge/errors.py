@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Collection
 
 
@@ -26,14 +27,29 @@ class DatasetError(LmpnnError):
     """A folder that is no usable dataset."""
 
 
+def short(value: object, most: int = 200) -> str:
+    """Anything at all as a few characters of text that are safe to print."""
+    text = value if isinstance(value, str) else reprlib.repr(value)
+    return printable(text if len(text) <= most else f"{text[:most]}…")
+
+
+def printable(text: str) -> str:
+    """Text in which line ends, escape sequences and the like are written out."""
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
+
+
 def choices(wrong: str, valid: Collection[str]) -> str:
     """The end of a message about an unknown name: the nearest one, and all there are."""
     nearest = difflib.get_close_matches(wrong, valid, n=1)
     hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-    return f"{hint}choose from: {', '.join(sorted(valid)) or 'none installed'}"
+    return f"{hint}choose from: {short(', '.join(sorted(valid)) or 'none installed', 1000)}"
 
 
 def examples(items: Collection[str], most: int = 3) -> str:
     """A count with the first few items: how every mismatch is reported."""
-    shown = ", ".join(repr(item) for item in sorted(items)[:most])
+    shown = ", ".join(repr(short(item)) for item in sorted(items)[:most])
     return f"{len(items)} ({shown}{', …' if len(items) > most else ''})"

@@ -58,7 +58,7 @@ def find_reader(
             f"{checkpoint.path} is a {checkpoint.model}, which backbones {names} read; choose one"
         )
     if not readers:
-        also = "".join(f"; {reason}" for reason in broken)
+        also = "".join(f"; {reason}" for reason in dict.fromkeys(broken))
         raise PluginError(
             f"{checkpoint.path} is a {checkpoint.model}, which no installed backbone reads{also}"
         )

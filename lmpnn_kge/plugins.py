@@ -5,6 +5,10 @@ A plugin is an entry point of the group `lmpnn_kge.backbones`; the entry's name 
 
 from __future__ import annotations
 
+import inspect
+import sys
+import traceback
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 
@@ -12,7 +16,7 @@ import pluggy
 
 from lmpnn_kge import hookspecs
 from lmpnn_kge.backbone import Backbone, ScoreType
-from lmpnn_kge.errors import PluginError, choices
+from lmpnn_kge.errors import PluginError, choices, short
 
 GROUP = "lmpnn_kge.backbones"
 
@@ -46,7 +50,7 @@ class Plugin:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            reason = short(" ".join(traceback.format_exception_only(error)[-1].split()), 500)
             raise PluginError(
                 f"backbone {self.name!r} of {self.distribution} is broken: {reason}"
             ) from error
@@ -55,19 +59,31 @@ class Plugin:
 def _backbone_of(entry: EntryPoint) -> type[Backbone]:
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
-    manager.register(entry.load(), name=entry.name)
-    manager.check_pending()
-    backbone = manager.hook.lmpnn_kge_backbone()
+    with redirect_stdout(sys.stderr):  # what a plugin prints is not part of our output
+        manager.register(entry.load(), name=entry.name)
+        manager.check_pending()
+        backbone = manager.hook.lmpnn_kge_backbone()
     if not (isinstance(backbone, type) and issubclass(backbone, Backbone)):
         raise TypeError(
             f"hook lmpnn_kge_backbone of {entry.value} must return a subclass of Backbone, "
             f"not {backbone!r}"
         )
-    if not isinstance(getattr(backbone, "score_type", None), ScoreType):
-        raise TypeError(f"{backbone.__name__}.score_type must be a ScoreType")
-    if not isinstance(getattr(backbone, "formula", None), str):
-        raise TypeError(f"{backbone.__name__}.formula must be a string")
+    if inspect.isabstract(backbone):
+        raise TypeError(f"{backbone.__name__} does not define forward")
+    models = backbone.libkge_models
+    for name, is_right, what in (
+        ("score_type", isinstance(getattr(backbone, "score_type", None), ScoreType), "a ScoreType"),
+        ("formula", isinstance(getattr(backbone, "formula", None), str), "a string"),
+        ("inverse_formula", isinstance(backbone.inverse_formula, str | None), "a string or None"),
+        ("libkge_models", _is_strings(models), "a tuple of strings"),
+    ):
+        if not is_right:
+            raise TypeError(f"{backbone.__name__}.{name} must be {what}")
     return backbone
+
+
+def _is_strings(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(item, str) for item in value)
 
 
 def discover() -> list[Plugin]:

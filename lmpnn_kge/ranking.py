@@ -92,6 +92,8 @@ def rank_triples(
     for chunk in track(chunks):
         relations, heads = np.divmod(questions[chunk], backbone.num_entities)
         scores = backbone.score_tails(heads, relations)  # [questions, E]
+        if not torch.stack(scores.aminmax()).isfinite().all():
+            raise BackboneError("scores overflow: the tables hold numbers that are too large")
         rows, places = _spread(first[chunk], count[chunk])
         true = scores[rows, answers[places]]
         filter_rows, places = _spread(filter_first[chunk], filter_count[chunk])

@@ -49,12 +49,14 @@ class ConvE(Backbone):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        channels, kernel = self.filters.shape[0], self.filters.shape[-1]
+        channels, _, kernel, _ = self.filters.shape
         size = self.dim - 1
         rows = (2 * self.height + 2 * self.padding - kernel) // self.stride + 1
         columns = (size // self.height + 2 * self.padding - kernel) // self.stride + 1
         expected = [size, channels * rows * columns]
-        if size % self.height or list(self.projection.shape) != expected:
+        is_image = size == self.height * (size // self.height) and min(rows, columns, channels) > 0
+        is_square = self.filters.shape == (channels, 1, kernel, kernel)
+        if not (is_image and is_square and list(self.projection.shape) == expected):
             raise BackboneError(
                 f"ConvE with entities of width {self.dim} as images of {self.height} rows and "
                 f"{channels} filters of {kernel} × {kernel} needs a projection of shape "
@@ -73,8 +75,8 @@ class ConvE(Backbone):
         projection, projection_bias = _fold_batch_norm(
             checkpoint, "bn2", projection, projection_bias
         )
-        size = checkpoint.entities.shape[1] - 1
-        aspect_ratio = checkpoint.number("2D_aspect_ratio", 2, above=0)
+        size = max(1, checkpoint.entities.shape[1] - 1)
+        aspect_ratio = checkpoint.number("2D_aspect_ratio", 2, above=1e-3)
         return super().from_libkge(
             checkpoint,
             filters=filters,
@@ -82,8 +84,8 @@ class ConvE(Backbone):
             projection=projection,
             projection_bias=projection_bias,
             height=max(1, round((size / aspect_ratio) ** 0.5)),
-            stride=int(checkpoint.number("stride", 1, above=0)),
-            padding=int(checkpoint.number("padding", 0, above=-1)),
+            stride=checkpoint.integer("stride", 1),
+            padding=checkpoint.integer("padding", 0, above=-1),
             **fields,
         )
 

@@ -37,9 +37,7 @@ class TransE(Backbone):
 
     @classmethod
     def from_libkge(cls, checkpoint: LibkgeCheckpoint, **fields: Any) -> Self:
-        return super().from_libkge(
-            checkpoint, p=checkpoint.number("l_norm", 1.0, above=0), **fields
-        )
+        return super().from_libkge(checkpoint, p=checkpoint.number("l_norm", 1.0), **fields)
 
 
 @hookimpl

@@ -1,6 +1,7 @@
 """The commands as a user types them."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -8,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from lmpnn_kge import __version__
+from lmpnn_kge.against_libkge import _harmless
 from lmpnn_kge.cli import main
 
 from .conftest import TOY
-from .libkge_files import Config, content, save
 
 CHECKPOINTS = TOY / "checkpoints"
 
@@ -121,11 +122,24 @@ def test_against_libkge_compares_where_it_is_installed():
     assert facts["against_libkge"]["largest_difference"] < 1e-4
 
 
-def test_against_libkge_lets_a_file_import_nothing(tmp_path):
-    options = {"model": "distmult", "modules": ["kge.model", "antigravity"]}
-    file = save(tmp_path / "imports.pt", content(config=Config(options)))
-    stderr = run("inspect", file, "--against-libkge", code=2).stderr
-    assert "would have LibKGE import antigravity; refused" in stderr
+def test_against_libkge_lets_a_file_import_nothing():
+    options = {"model": "distmult", "modules": ["antigravity"], "import": ["distmult"]}
+    assert _harmless(options) == {"model": "distmult", "import": ["distmult", "distmult"]}
+    for change in ({"import": ["../../tmp/evil"]}, {"model": "a/b"}, {"model": None}):
+        with pytest.raises(ValueError, match="it names a file"):
+            _harmless(options | change)
+
+
+def test_an_empty_backbone_name_is_a_mistake():
+    assert "no backbone is called ''" in inspect("cp.package.pt", "--backbone", "", code=2).stderr
+
+
+def test_a_narrow_locale_is_no_reason_to_fail():
+    command = [sys.executable, "-m", "lmpnn_kge", "backbones"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "\\u2218" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Files that are broken, foreign or malicious: one line, exit code 2, and nothing runs."""
 
 import copy
+import json
 import os
 import pickle
 import zipfile
@@ -11,7 +12,9 @@ import pytest
 import torch
 from click.testing import CliRunner
 
+from lmpnn_kge import open_backbone
 from lmpnn_kge.cli import main
+from lmpnn_kge.libkge.safe_load import safe_load
 
 from .conftest import TOY
 from .libkge_files import DIM, ENTITIES, RELATIONS, Config, content, save
@@ -59,8 +62,6 @@ def with_ids(entity_ids) -> dict:
 
 def conve(name: str, tensor) -> dict:
     """The content of a sound ConvE with one tensor changed."""
-    from lmpnn_kge.libkge.safe_load import safe_load
-
     made = safe_load(TOY / "checkpoints" / "conve-reciprocal.package.pt")
     made["config"] = Config(made["config"].options)
     state = {k: v for k, v in made["model"][0].items() if not k.startswith("_base_model.")}
@@ -69,6 +70,29 @@ def conve(name: str, tensor) -> dict:
     else:
         state[name] = tensor
     return made | {"model": (OrderedDict(state), {})}
+
+
+def conve_with(kernel: int = 3, **options) -> dict:
+    """A sound ConvE with other options or filters."""
+    made = conve("_scorer.convolution.weight", torch.ones(32, 1, kernel, kernel))
+    made["config"].options["reciprocal_relations_model"]["base_model"] |= options
+    return made
+
+
+def projected(width: int) -> dict:
+    """A model whose entities are projected from a table of some width."""
+    made = without_table(ENTITY_TABLE)
+    made["model"][0]["_entity_embedder.base_embedder._embeddings.weight"] = table(5, width)
+    made["model"][0]["_entity_embedder.projection.weight"] = table(9, width)
+    return made
+
+
+def doubled(times: int) -> list:
+    """A list that prints as two to the power of times."""
+    found: list = []
+    for _ in range(times):
+        found = [found, found]
+    return found
 
 
 def table(rows: int = ENTITIES, width: int = DIM, value: float = 1.0) -> torch.Tensor:
@@ -124,7 +148,10 @@ CONTENTS = {
     "a table that is a vector": (with_table(ENTITY_TABLE, torch.ones(5)), "shape"),
     "a table that is a cube": (with_table(ENTITY_TABLE, torch.ones(5, 4, 2)), "shape"),
     "a table of integers": (with_table(ENTITY_TABLE, table().long()), "floating point"),
-    "a table of complex numbers": (with_table(ENTITY_TABLE, table().cfloat()), "floating point"),
+    "a table of complex numbers": (
+        with_table(ENTITY_TABLE, table().cfloat()),
+        "torch.ComplexFloatStorage",
+    ),
     "a table without rows": (
         content(model=({ENTITY_TABLE: table(0), RELATION_TABLE: table(3)}, {}), dataset=None),
         "at least one row",
@@ -138,12 +165,14 @@ CONTENTS = {
         with_table(RELATION_TABLE, table(RELATIONS, value=float("inf"))),
         "NaN or infinite",
     ),
-    "a sparse table": (with_table(ENTITY_TABLE, table().to_sparse()), "more numbers than"),
-    "a table on no device": (with_table(ENTITY_TABLE, table().to("meta")), "more numbers than"),
+    "a sparse table": (with_table(ENTITY_TABLE, table().to_sparse()), "_rebuild_sparse"),
+    "a table on no device": (with_table(ENTITY_TABLE, table().to("meta")), "_rebuild_meta"),
     "a table that claims a terabyte": (
         with_table(ENTITY_TABLE, torch.zeros(1).expand(2**38, DIM)),
         "more numbers than",
     ),
+    "a table of booleans": (with_table(ENTITY_TABLE, table().bool()), "floating point"),
+    "a projection of nothing": (projected(0), "makes 5 × 9 numbers of few"),
     "projections that do not fit": (
         with_table("_entity_embedder.projection.weight", table()),
         "_entity_embedder.base_embedder._embeddings.weight",
@@ -156,6 +185,21 @@ CONTENTS = {
     "a norm that is no number": (norm("large"), "l_norm must be a number above 0"),
     "a norm that is a list": (norm([2]), "l_norm must be a number above 0"),
     "a norm that is NaN": (norm(float("nan")), "l_norm must be a number above 0"),
+    "a norm beyond all numbers": (norm(10**400), "l_norm must be a number above 0"),
+    "a norm without end": (norm(float("inf")), "l_norm must be a number above 0"),
+    "a norm that is a list of lists of lists": (norm(doubled(40)), "l_norm must be a number"),
+    "a class name that is a list of lists of lists": (
+        with_options({"model": "m", "m": {"class_name": doubled(40)}}),
+        "name of its model",
+    ),
+    "a model in ten thousand sections": (with_options({"model": "a" + ".a" * 10000}), "called"),
+    "a ConvE with half a step": (conve_with(stride=0.5), "stride must be a whole number"),
+    "a ConvE with endless padding": (conve_with(padding=float("inf")), "padding must be"),
+    "a ConvE with a flat image": (
+        conve_with(**{"2D_aspect_ratio": 1e-320}),
+        "2D_aspect_ratio must be",
+    ),
+    "a ConvE with filters larger than its image": (conve_with(padding=0, kernel=9), "projection"),
     "a ConvE without filters": (conve("_scorer.convolution.weight", None), "no tensor _scorer"),
     "a ConvE with flat filters": (
         conve("_scorer.convolution.weight", torch.ones(32, 9)),
@@ -224,8 +268,98 @@ def test_code_in_a_file_is_refused_and_does_not_run(tmp_path, route, function, z
     payload = Runs(function, "antigravity" if function is __import__ else argument)
     path = tmp_path / "hostile.pt"
     save(path, ROUTES[route](payload), _use_new_zipfile_serialization=zipped)
-    assert_refused(path, "refused, for it wants to run")
+    assert_refused(path, "refused, for it names ")
     assert not witness.exists()
+
+
+@pytest.mark.parametrize("zipped", [True, False], ids=["zip", "legacy"])
+@pytest.mark.parametrize(
+    "payload",
+    [Runs(bytearray, 3 * 10**9), Runs(torch.FloatTensor, 500_000, 1000), Runs(torch.Size, [10**9])],
+    ids=["bytearray", "FloatTensor", "Size"],
+)
+def test_names_that_only_fill_the_memory_are_refused(tmp_path, payload, zipped):
+    path = tmp_path / "large.pt"
+    save(path, content(extra=payload), _use_new_zipfile_serialization=zipped)
+    assert_refused(path, "refused, for it names ")
+
+
+def test_a_version_that_is_made_of_something_else_is_refused(tmp_path):
+    class Version(str):
+        def __reduce__(self):
+            return Version, (doubled(40),)
+
+    Version.__module__, Version.__qualname__ = "torch.torch_version", "TorchVersion"
+    original, torch.torch_version.TorchVersion = torch.torch_version.TorchVersion, Version
+    try:
+        path = save(tmp_path / "version.pt", content(extra=Version("2")))
+    finally:
+        torch.torch_version.TorchVersion = original
+    assert_refused(path, "torch version is not a string")
+
+
+def test_a_legacy_file_that_claims_more_than_it_holds(tmp_path):
+    path = save(tmp_path / "claims.pt", content(), _use_new_zipfile_serialization=False)
+    small, large = b"K\x14N", b"J\x00\x65\xcd\x1dN"  # 20 numbers as one byte; half a billion
+    claimed = path.read_bytes()
+    assert claimed.count(small) >= 1
+    path.write_bytes(claimed.replace(small, large))
+    assert_refused(path, "claims more numbers than the file holds")
+
+
+@pytest.mark.parametrize("protocol", [3, 4, 5])
+def test_other_pickle_protocols_are_refused(tmp_path, protocol):
+    path = save(tmp_path / "protocol.pt", content(), pickle_protocol=protocol)
+    assert_refused(path, f"pickle protocol {protocol}")
+
+
+def test_a_config_that_is_never_filled_is_refused(tmp_path):
+    class Empty:
+        def __reduce__(self):
+            return Config.__new__, (Config,)
+
+    path = save(tmp_path / "empty.pt", content(config=Empty()))
+    assert_refused(path, "")
+
+
+def test_scores_that_overflow_are_not_ranked(tmp_path, toy_dataset):
+    made = safe_load(TOY / "checkpoints" / "distmult.package.pt")
+    made["config"] = Config(made["config"].options)
+    for tensor in made["model"][0].values():
+        tensor.mul_(1e30)
+    path = save(tmp_path / "large.pt", made | {"model": (made["model"][0], {})})
+    result = CliRunner().invoke(
+        main, ["inspect", str(path), "--dataset", str(toy_dataset), "--rank", "test"]
+    )
+    assert result.exit_code == 2
+    assert "scores overflow" in result.stderr
+
+
+def test_what_a_file_says_of_itself_cannot_forge_a_line_or_colour_the_terminal(tmp_path):
+    options = {"model": "distmult", "dataset": {"name": "toy\x1b[2J\nbackbone    evil\ud800"}}
+    path = save(tmp_path / "forged.pt", content(config=Config(options)))
+    output = CliRunner().invoke(main, ["inspect", str(path)]).stdout
+    assert r"toy\x1b[2J\nbackbone    evil\ud800" in output
+    facts = CliRunner().invoke(main, ["inspect", str(path), "--json"]).stdout
+    assert json.loads(facts)["dataset"] == options["dataset"]["name"]
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), torch.ones(2), "x", [1], None])
+def test_odd_recorded_metrics_are_left_out(tmp_path, odd):
+    options = {"model": "distmult", "valid": {"metric": "mrr"}}
+    made = content(config=Config(options), epoch=odd, valid_trace=[{"mrr": odd, "epoch": odd}, odd])
+    facts = CliRunner().invoke(main, ["inspect", str(save(tmp_path / "odd.pt", made)), "--json"])
+    assert json.loads(facts.stdout)["validation"] is None
+    assert json.loads(facts.stdout)["epoch"] is None
+
+
+def test_names_that_the_process_admits_are_neither_used_nor_lost():
+    mine = [(dict, "kge.config.Config"), (str, "torch.torch_version.TorchVersion")]
+    with torch.serialization.safe_globals(list(mine)):
+        before = torch.serialization.get_safe_globals()
+        for _ in range(5):
+            safe_load(SOUND)
+        assert set(torch.serialization.get_safe_globals()) == set(before)
 
 
 @pytest.mark.parametrize("protocol", range(6))
@@ -274,6 +408,10 @@ def test_a_folder(tmp_path):
     assert_refused(tmp_path, "is not a file")
 
 
+def test_a_name_that_no_file_can_have():
+    assert_refused(Path("a" * 300), "not a readable checkpoint")
+
+
 def test_a_missing_file(tmp_path):
     assert_refused(tmp_path / "nothing.pt", "does not exist")
 
@@ -291,8 +429,6 @@ def test_files_of_libkge_that_hold_no_usable_model(name):
 
 def test_ids_with_gaps_are_named_like_blank_nodes(tmp_path):
     path = save(tmp_path / "gaps.pt", with_ids(["a", None, "c", None, "e"]))
-    from lmpnn_kge import open_backbone
-
     assert open_backbone(path).entity_ids == ["a", "_:1", "c", "_:3", "e"]
 
 

@@ -79,14 +79,23 @@ def test_an_empty_split_has_no_triples(tmp_path):
 
 BROKEN = {
     "no yaml": ("dataset.yaml", None, "dataset.yaml is missing"),
-    "yaml that is none": ("dataset.yaml", b"dataset: [", "not readable"),
-    "yaml that makes objects": ("dataset.yaml", b"!!python/object/apply:os.getcwd []", "not read"),
+    "yaml that is none": ("dataset.yaml", b"dataset: [", "not a readable YAML"),
+    "yaml that makes objects": (
+        "dataset.yaml",
+        b"!!python/object/apply:os.getcwd []",
+        "not a readable YAML",
+    ),
     "yaml without the section": ("dataset.yaml", b"name: x", "no section 'dataset'"),
-    "yaml in another encoding": ("dataset.yaml", b"dataset: {name: \xff}", "not readable"),
+    "yaml in another encoding": ("dataset.yaml", b"dataset: {name: \xff}", "not UTF-8"),
+    "yaml that multiplies": ("dataset.yaml", b"a: &a {x: 1}\ndataset: {b: *a}", "has aliases"),
+    "yaml of a wrong type": ("dataset.yaml", b"dataset: {d: !!timestamp x}", "not a readable YAML"),
+    "yaml of a bad date": ("dataset.yaml", b"dataset: {d: 2001-13-45}", "not a readable YAML"),
+    "yaml of many brackets": ("dataset.yaml", b"[" * 20000, "not a readable YAML"),
     "no entity ids": ("entity_ids.del", None, "entity_ids.del is missing"),
     "an empty id file": ("entity_ids.del", b"", "is empty"),
     "an id without a tab": ("entity_ids.del", b"0 a\n", "line 1 has no tab"),
     "an id without an index": ("entity_ids.del", b"0\ta\nx\tb\n", "line 2 starts with 'x'"),
+    "an endless index": ("entity_ids.del", b"9" * 5000 + b"\ta\n", "not an index"),
     "an index twice": ("entity_ids.del", b"0\ta\n0\tb\n", "line 2 gives index 0 a second time"),
     "an id twice": ("entity_ids.del", b"0\ta\n1\ta\n2\tc\n", "unlike 1 ('a')"),
     "an absurd index": ("entity_ids.del", b"99999999999\ta\n", "indexes up to 99999999999"),
@@ -97,7 +106,7 @@ BROKEN = {
     "an index too large": ("test.del", b"0\t0\t1\n0\t0\t3\n", "line 2 has [0, 0, 3]"),
     "a relation too large": ("test.del", b"0\t2\t1\n", "line 1 has [0, 2, 1]"),
     "a negative index": ("test.del", b"-1\t0\t1\n", "line 1 has [-1, 0, 1]"),
-    "bytes in another encoding": ("test.del", b"0\t0\t1\xff\n", "not a file of index triples"),
+    "bytes in another encoding": ("test.del", b"0\t0\t1\xff\n", "not UTF-8"),
 }
 
 
@@ -118,6 +127,11 @@ def test_a_broken_folder_is_refused_with_the_file_and_the_reason(tmp_path, name)
 def test_a_folder_that_is_none(tmp_path):
     with pytest.raises(DatasetError, match="is not a folder"):
         LibkgeDataset.open(tmp_path / "nowhere")
+
+
+def test_a_folder_with_a_name_that_none_can_have():
+    with pytest.raises(DatasetError, match="cannot be read"):
+        LibkgeDataset.open("a" * 300)
 
 
 def test_an_unknown_split_names_the_known_ones(toy_dataset):

@@ -5,6 +5,8 @@ Commands import torch and the like inside their functions, so that help and list
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import Any
 
 import click
@@ -12,7 +14,7 @@ import click
 from lmpnn_kge import __version__
 from lmpnn_kge.cli.backbones import backbones
 from lmpnn_kge.cli.inspect import inspect
-from lmpnn_kge.errors import LmpnnError
+from lmpnn_kge.errors import LmpnnError, short
 
 
 class _Group(click.Group):
@@ -22,7 +24,7 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except LmpnnError as error:
-            raise _Mistake(" ".join(str(error).split())) from error
+            raise _Mistake(short(" ".join(str(error).split()), 2000)) from error
 
 
 class _Mistake(click.ClickException):
@@ -33,6 +35,9 @@ class _Mistake(click.ClickException):
 @click.version_option(__version__, prog_name="lmpnn-kge")
 def main() -> None:
     """Answer logical queries over knowledge graph embeddings made with LibKGE."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # whatever a name holds, and whatever the locale
+            stream.reconfigure(errors="backslashreplace")
 
 
 main.add_command(backbones)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from lmpnn_kge.errors import PluginError
+from lmpnn_kge.errors import PluginError, printable
 from lmpnn_kge.plugins import Plugin, discover
 
 
@@ -17,7 +17,7 @@ def backbones(as_json: bool) -> None:
     """List the installed backbones: what they compute, what they read, whether they load."""
     rows = [describe(plugin) for plugin in discover()]
     if as_json:
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(rows, indent=2))
     else:
         _print_table(rows)
 
@@ -52,9 +52,9 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
         ok = row["health"] == "ok"
         cells = [row["type"], row["f"], row["inverse"] or (ok and "none") or None]
         cells += [", ".join(row["libkge_models"]), row["distribution"], "ok" if ok else "broken"]
-        table.add_row(*(Text(cell or "?") for cell in [row["name"], *cells]))
+        table.add_row(*(Text(printable(cell or "?")) for cell in [row["name"], *cells]))
     console = Console()
     console.print(table)
     for row in rows:
         if row["health"] != "ok":
-            console.print(Text(row["health"], style="red"), soft_wrap=True)
+            console.print(Text(printable(row["health"]), style="red"), soft_wrap=True)

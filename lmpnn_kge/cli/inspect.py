@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lmpnn_kge.errors import LmpnnError, PluginError
+from lmpnn_kge.errors import LmpnnError, PluginError, printable
 
 if TYPE_CHECKING:
     from lmpnn_kge.backbone import Backbone
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("file", type=click.Path())
+@click.argument("file", type=click.Path(readable=False))
 @click.option("--backbone", metavar="NAME", help="Read it with this backbone.")
 @click.option("--dataset", type=click.Path(), metavar="DIR", help="Its LibKGE dataset folder.")
 @click.option("--rank", metavar="SPLIT", help="Rank a split of the dataset: filtered MRR and Hits.")
@@ -41,7 +41,7 @@ def inspect(
     try:
         facts["backbone"], kind = find_reader(checkpoint, backbone)
     except PluginError as error:
-        if backbone or rank or against_libkge:
+        if backbone is not None or rank is not None or against_libkge:
             raise
         facts["missing"].append(str(error))
     else:
@@ -58,7 +58,7 @@ def inspect(
             assert graph is not None
             facts["ranking"] = _rank(opened, graph, rank)
     if as_json:
-        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(facts, indent=2, allow_nan=False))
     else:
         _print_facts(facts)
 
@@ -143,4 +143,4 @@ def _print_facts(facts: dict[str, Any]) -> None:
         hits = "".join(f"  Hits@{k} {ranking[f'hits@{k}']:.4f}" for k in (1, 3, 10))
         lines.append(("ranking", f"{ranking['split']}, filtered: MRR {ranking['mrr']:.4f}{hits}"))
     for name, value in lines:
-        click.echo(f"{name:<11} {'not recorded' if value is None else value}")
+        click.echo(f"{name:<11} {'not recorded' if value is None else printable(str(value))}")

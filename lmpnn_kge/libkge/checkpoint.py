@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from lmpnn_kge.errors import CheckpointError
+from lmpnn_kge.errors import CheckpointError, short
 from lmpnn_kge.libkge.dataset import name_rows
 from lmpnn_kge.libkge.options import get, look_up
 from lmpnn_kge.libkge.safe_load import Config, safe_load
@@ -17,8 +18,9 @@ from lmpnn_kge.libkge.safe_load import Config, safe_load
 #: Models that wrap another one and give it a second set of relations; the second name is of 2019.
 RECIPROCAL_MODELS = ("reciprocal_relations_model", "inverse_relations_model")
 
-#: How deep embedders may project one another.
+#: How deep embedders may project one another, and how much larger a table may become by it.
 MAX_PROJECTIONS = 8
+MAX_PROJECTED = 1000
 
 
 @dataclass(frozen=True)
@@ -59,22 +61,27 @@ class LibkgeCheckpoint:
         try:
             return look_up(self.options, f"{self.model_key}.{name}")
         except ValueError as error:
-            raise CheckpointError(f"{self.path}: {error}") from error
+            raise self.error(str(error)) from error
 
-    def number(self, name: str, default: float, *, above: float) -> float:
-        """A numeric option of the model that must be larger than a bound."""
+    def number(self, name: str, default: float, *, above: float = 0) -> float:
+        """A numeric option of the model that must be finite and larger than a bound."""
         value = self.option(name)
         if value is None:
             return default
         try:
             number = float(value)
-        except (TypeError, ValueError):
-            number = float("nan")
-        if not number > above:
-            raise CheckpointError(
-                f"{self.path}: option {name} must be a number above {above}, not {value!r}"
-            )
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if not above < number < math.inf:
+            raise self.error(f"option {name} must be a number above {above}, not {short(value)}")
         return number
+
+    def integer(self, name: str, default: int, *, above: int = 0) -> int:
+        """The same for whole numbers."""
+        number = self.number(name, default, above=above)
+        if number != int(number):
+            raise self.error(f"option {name} must be a whole number, not {number}")
+        return int(number)
 
     def has_scorer(self, name: str) -> bool:
         return f"_scorer.{name}" in self.state
@@ -84,7 +91,10 @@ class LibkgeCheckpoint:
         try:
             return _tensor(self.state, f"_scorer.{name}", *shape)
         except ValueError as error:
-            raise CheckpointError(f"{self.path}: {error}") from error
+            raise self.error(str(error)) from error
+
+    def error(self, reason: str) -> CheckpointError:
+        return CheckpointError(f"{self.path}: {reason}")
 
 
 def read_checkpoint(file: str | Path) -> LibkgeCheckpoint:
@@ -101,6 +111,8 @@ def _parse(path: Path, raw: Any) -> LibkgeCheckpoint:
     if not isinstance(raw, dict):
         raise ValueError(f"not a LibKGE checkpoint, but a saved {type(raw).__name__}")
     kind = raw.get("type", "train")
+    if not isinstance(kind, str):
+        raise ValueError("not a LibKGE checkpoint: its type is not a string")
     if kind in ("search", "search_grash"):
         raise ValueError(
             "a LibKGE search checkpoint, which holds trials but no model; use a trial's checkpoint"
@@ -108,19 +120,22 @@ def _parse(path: Path, raw: Any) -> LibkgeCheckpoint:
     if kind not in ("train", "package") or not isinstance(raw.get("config"), Config):
         raise ValueError("not a LibKGE checkpoint: its type or its configuration is missing")
     options = raw["config"].options
+    if not isinstance(options, dict):
+        raise ValueError("its configuration has no options")
     key, reciprocal = _model_key(options)
     state = _state(raw)
     entities = _embeddings(state, "_entity_embedder")
     relations = _embeddings(state, "_relation_embedder")
-    name = look_up(options, f"{key}.class_name") or look_up(options, f"{key}.type") or key
-    if not isinstance(name, str):
-        raise ValueError(f"the name of its model is {name!r}")
+    names = (look_up(options, f"{key}.{name}") for name in ("class_name", "type"))
+    model = next((name for name in names if name is not None), key)
+    if not isinstance(model, str):
+        raise ValueError(f"the name of its model is {short(model)}")
     dataset = get(options, "dataset.name")
     epoch = raw.get("epoch")
     return LibkgeCheckpoint(
         path=path,
         kind="package" if kind == "package" else "training",
-        model=name,
+        model=model,
         model_key=key,
         reciprocal=reciprocal,
         options=options,
@@ -130,7 +145,7 @@ def _parse(path: Path, raw: Any) -> LibkgeCheckpoint:
         entity_ids=_ids(raw, "entity", len(entities)),
         relation_ids=_ids(raw, "relation", len(relations) // (2 if reciprocal else 1)),
         dataset=dataset if isinstance(dataset, str) else None,
-        epoch=epoch if isinstance(epoch, int) else None,
+        epoch=epoch if type(epoch) is int else None,
         validation=_validation(options, raw.get("valid_trace"), epoch),
     )
 
@@ -152,12 +167,12 @@ def _state(raw: Mapping[str, Any]) -> dict[str, Tensor]:
     """The model's tensors under today's names, each once."""
     model = raw.get("model")
     stored = model[0] if isinstance(model, tuple) and model else raw.get("model_state_dict")
-    if not isinstance(stored, Mapping):
+    if not isinstance(stored, dict):
         raise ValueError("it holds no model")
     state: dict[str, Tensor] = {}
-    for name, tensor in stored.items():
+    for name, tensor in dict(stored).items():
         if not isinstance(name, str) or not isinstance(tensor, Tensor):
-            raise ValueError(f"its model holds {name!r}, which is not a named tensor")
+            raise ValueError(f"its model holds {short(name)}, which is not a named tensor")
         # A reciprocal model lists the tensors of its base model a second time.
         name = name.removeprefix("_base_model.")
         if name.endswith(".embeddings.weight"):  # before May 2020
@@ -172,7 +187,10 @@ def _embeddings(state: Mapping[str, Tensor], name: str, depth: int = 0) -> Tenso
     if projection not in state or depth > MAX_PROJECTIONS:
         return _tensor(state, f"{name}._embeddings.weight", None, None)
     base = _embeddings(state, f"{name}.base_embedder", depth + 1)
-    return base @ _tensor(state, projection, None, base.shape[1]).T
+    weight = _tensor(state, projection, None, base.shape[1])
+    if len(base) * len(weight) > MAX_PROJECTED * (base.numel() + weight.numel()):
+        raise ValueError(f"{projection} makes {len(base)} × {len(weight)} numbers of few")
+    return base @ weight.T
 
 
 def _tensor(state: Mapping[str, Tensor], name: str, *shape: int | None) -> Tensor:
@@ -188,7 +206,7 @@ def _tensor(state: Mapping[str, Tensor], name: str, *shape: int | None) -> Tenso
     if not tensor.is_floating_point():
         raise ValueError(f"tensor {name} must hold floating point numbers, not {tensor.dtype}")
     # A view can claim any size over a few stored bytes; copying it would fill the memory.
-    if tensor.is_sparse or tensor.is_meta or tensor.nbytes > tensor.untyped_storage().nbytes():
+    if tensor.nbytes > tensor.untyped_storage().nbytes():
         raise ValueError(f"tensor {name} claims more numbers than the file holds")
     return tensor.detach().float().contiguous()
 
@@ -206,9 +224,14 @@ def _ids(raw: Mapping[str, Any], kind: str, rows: int) -> list[str] | None:
 def _validation(options: Mapping[str, Any], trace: Any, epoch: Any) -> Validation | None:
     """The metric LibKGE validated by, at the checkpoint's epoch or else at the last recorded."""
     metric = get(options, "valid.metric")
-    entries = trace if isinstance(trace, list) else []
-    entries = [e for e in entries if isinstance(e, Mapping) and isinstance(e.get(metric), float)]
-    if not entries:
+    if not isinstance(metric, str) or not isinstance(trace, list):
         return None
-    entry = next((e for e in entries if e.get("epoch") == epoch), entries[-1])
-    return Validation(metric, entry[metric], entry.get("epoch"))
+    recorded = [
+        Validation(metric, entry[metric], at if type(at := entry.get("epoch")) is int else None)
+        for entry in trace
+        if isinstance(entry, dict)
+        and isinstance(entry.get(metric), float)
+        and math.isfinite(entry[metric])
+    ]
+    here = (validation for validation in recorded if validation.epoch == epoch)
+    return next(here, recorded[-1] if recorded else None)

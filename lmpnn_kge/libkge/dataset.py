@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import yaml
 
-from lmpnn_kge.errors import DatasetError, choices, examples
+from lmpnn_kge.errors import DatasetError, choices, examples, short
 from lmpnn_kge.libkge.options import flatten
 
 SPLITS = ("train", "valid", "test")
@@ -35,7 +36,11 @@ class LibkgeDataset:
     @classmethod
     def open(cls, folder: str | Path) -> LibkgeDataset:
         folder = Path(folder)
-        if not folder.is_dir():
+        try:
+            is_folder = folder.is_dir()
+        except OSError as error:
+            raise DatasetError(f"{short(str(folder))} cannot be read: {error.strerror}") from error
+        if not is_folder:
             raise DatasetError(f"{folder} is not a folder; a dataset folder holds dataset.yaml")
         content = _read_yaml(folder / "dataset.yaml")
         section = content.get("dataset") if isinstance(content, Mapping) else None
@@ -98,8 +103,10 @@ class LibkgeDataset:
         path = self.path(key)
         ids: dict[int, str] = {}
         for number, (index, value) in enumerate(_read_pairs(path), start=1):
-            if not (index.isascii() and index.isdigit()):
-                raise DatasetError(f"{path} line {number} starts with {index!r}, not an index")
+            if not (index.isascii() and index.isdigit() and len(index) < 19):
+                raise DatasetError(
+                    f"{path} line {number} starts with {short(index)!r}, not an index"
+                )
             if int(index) in ids:
                 raise DatasetError(f"{path} line {number} gives index {index} a second time")
             ids[int(index)] = value
@@ -134,36 +141,51 @@ def name_rows(ids: list[Any]) -> list[str]:
     return named
 
 
-def _require(path: Path) -> None:
-    if not path.is_file():
-        raise DatasetError(f"{path} is missing")
+@contextmanager
+def _reading(path: Path, what: str) -> Iterator[None]:
+    """Whatever goes wrong while a file is read is said in one line with its name."""
+    try:
+        if not path.is_file():
+            raise DatasetError(f"{path} is missing")
+        yield
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{path} is not UTF-8: {error}") from error
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        raise DatasetError(
+            f"{path} is not {what}: {short(' '.join(str(error).split()))}"
+        ) from error
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without aliases, by which a few lines can stand for more than fits in memory."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("it has aliases, which no dataset needs")
+        return super().compose_node(parent, index)
 
 
 def _read_yaml(path: Path) -> Any:
-    _require(path)
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise DatasetError(f"{path} is not readable: {' '.join(str(error).split())}") from error
+    with _reading(path, "a readable YAML file"):
+        try:
+            loader = _Loader(path.read_text(encoding="utf-8"))
+            return loader.get_single_data()
+        except (AttributeError, KeyError) as error:  # of a value that is not of its declared type
+            raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
 def _read_pairs(path: Path) -> Iterator[tuple[str, str]]:
     """The lines of a map file, cut at the first tab."""
-    _require(path)
-    try:
-        with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, start=1):
-                name, tab, value = line.rstrip("\n").partition("\t")
-                if not tab:
-                    raise DatasetError(f"{path} line {number} has no tab: {line.strip()!r}")
-                yield name, value
-    except UnicodeDecodeError as error:
-        raise DatasetError(f"{path} is not UTF-8: {error}") from error
+    with _reading(path, "a readable map"), path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            name, tab, value = line.rstrip("\n").partition("\t")
+            if not tab:
+                raise DatasetError(f"{path} line {number} has no tab: {short(line.strip())!r}")
+            yield name, value
 
 
 def _read_triples(path: Path) -> npt.NDArray[np.int64]:
-    _require(path)
-    try:
+    with _reading(path, "a file of index triples"):
         with path.open(encoding="utf-8") as lines:
             if not any(line.strip() for line in lines):
                 return np.empty((0, 3), np.int64)
@@ -171,5 +193,3 @@ def _read_triples(path: Path) -> npt.NDArray[np.int64]:
             path, np.int64, comments=None, delimiter="\t", usecols=(0, 1, 2), ndmin=2,
             encoding="utf-8",
         )  # fmt: skip
-    except ValueError as error:  # also of decoding
-        raise DatasetError(f"{path} is not a file of index triples: {error}") from error

@@ -8,6 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lmpnn_kge.errors import short
+
+#: Characters of a dotted key; LibKGE's own have less than a hundred.
+MAX_KEY = 1000
+
 #: How often a look-up may follow a `type`. LibKGE's own chains have three links.
 MAX_LINKS = 16
 
@@ -29,6 +34,8 @@ def look_up(options: Mapping[str, Any], key: str) -> Any:
     type, and the search goes on there.
     """
     for _ in range(MAX_LINKS):
+        if len(key) > MAX_KEY:
+            raise ValueError(f"an option is called {short(key)}")
         value = get(options, key)
         if value is not None:
             return value
@@ -40,7 +47,7 @@ def look_up(options: Mapping[str, Any], key: str) -> Any:
                 break
         else:
             return None
-    raise ValueError(f"the sections of option {key!r} inherit from each other in a circle")
+    raise ValueError(f"the sections of option {short(key)} inherit from each other in a circle")
 
 
 def flatten(options: Mapping[str, Any], depth: int = 4) -> dict[str, Any]:

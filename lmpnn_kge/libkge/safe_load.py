@@ -1,20 +1,39 @@
-"""Open a file that torch saved without running anything that is in it."""
+"""Open a file that torch saved without running anything that is in it.
+
+The pickle in the file is read through before it is loaded: it may name only what LibKGE's files
+are made of. torch's own restricted loader then does the rest.
+"""
 
 from __future__ import annotations
 
+import pickletools
 import re
 import threading
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 
-from lmpnn_kge.errors import CheckpointError
+from lmpnn_kge.errors import CheckpointError, short
+
+#: All that LibKGE's checkpoints name; its own two are replaced by `ADMITTED`.
+NAMES = re.compile(
+    r"""collections\ (OrderedDict|Counter)
+      | torch\._utils\ _rebuild_(tensor_v2|parameter)
+      | torch\ (Double|Float|Half|BFloat16|Long|Int|Short|Char|Byte|Bool)Storage
+      | torch\.torch_version\ TorchVersion
+      | kge\.config\ Config""",
+    re.VERBOSE,
+)
 
 #: How much larger than the file its content may be; torch does not compress, so this is generous.
 MAX_EXPANSION = 20
+
+#: Before a zip came to be the format, torch wrote five pickles and then the numbers.
+LEGACY_PICKLES = 5
 
 # torch's list of admitted names belongs to the whole process.
 _lock = threading.Lock()
@@ -23,53 +42,98 @@ _lock = threading.Lock()
 class Config:
     """Stands in for the pickled `kge.config.Config`; only its options are kept."""
 
-    options: dict[str, Any]
+    options: Any = None
 
     def __setstate__(self, state: Any) -> None:
-        options = state.get("options") if isinstance(state, dict) else None
-        if not isinstance(options, dict):
-            raise ValueError("its configuration has no options")
-        self.options = options
+        self.options = state.get("options") if isinstance(state, dict) else None
 
 
-#: What LibKGE's files name beyond torch's own list, and what is made of it.
+class Version(str):
+    """Stands in for torch's version, of which a file could ask to be made of anything."""
+
+    def __new__(cls, text: Any) -> Version:
+        if not isinstance(text, str):
+            raise ValueError("its torch version is not a string")
+        return super().__new__(cls, text)
+
+
 ADMITTED: tuple[tuple[Callable[..., Any], str], ...] = (
     (Config, "kge.config.Config"),
-    (str, "torch.torch_version.TorchVersion"),
+    (Version, "torch.torch_version.TorchVersion"),
 )
 
 
 def safe_load(path: Path) -> Any:
-    """What torch.load gives with weights_only, on the CPU, admitting LibKGE's two further names."""
-    if not path.exists():
-        raise CheckpointError(f"{path} does not exist")
-    if not path.is_file():
-        raise CheckpointError(f"{path} is not a file; name the checkpoint itself")
+    """What torch.load gives with weights_only, on the CPU, with a stand-in for LibKGE's Config."""
     try:
-        _check_expansion(path)
-        with _lock, torch.serialization.safe_globals(list(ADMITTED)):
+        if not path.exists():
+            raise CheckpointError(f"{path} does not exist")
+        if not path.is_file():
+            raise CheckpointError(f"{path} is not a file; name the checkpoint itself")
+        _check_names(path)
+        with _lock, _only_admitted():
             return torch.load(path, map_location="cpu", weights_only=True)
+    except CheckpointError:
+        raise
     # A broken file can make the unpickler fail in any way; none of them is a bug of ours.
     except Exception as error:
         raise CheckpointError(f"{path}: {_reason(error)}") from error
 
 
-def _check_expansion(path: Path) -> None:
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            content = sum(record.file_size for record in archive.infolist())
-        if content > MAX_EXPANSION * path.stat().st_size:
+@contextmanager
+def _only_admitted() -> Iterator[None]:
+    """Admit our names and no others, whatever the process has admitted before."""
+    before = torch.serialization.get_safe_globals()
+    torch.serialization.clear_safe_globals()
+    torch.serialization.add_safe_globals(list(ADMITTED))
+    try:
+        yield
+    finally:
+        torch.serialization.clear_safe_globals()
+        torch.serialization.add_safe_globals(before)
+
+
+def _check_names(path: Path) -> None:
+    """Read through the pickles of a file; CheckpointError names what does not belong there."""
+    size = path.stat().st_size
+    if not zipfile.is_zipfile(path):
+        with path.open("rb") as file:
+            for _ in range(LEGACY_PICKLES):
+                _check_pickle(path, file, size)
+        return
+    with zipfile.ZipFile(path) as archive:
+        content = sum(record.file_size for record in archive.infolist())
+        if content > MAX_EXPANSION * size:
             raise ValueError(f"it would unpack to {content:,} bytes, far more than its own size")
+        pickles = [name for name in archive.namelist() if name.endswith("/data.pkl")]
+        if len(pickles) != 1:
+            raise ValueError("a zip archive that torch did not write")
+        with archive.open(pickles[0]) as pickle:
+            _check_pickle(path, pickle, size)
+
+
+def _check_pickle(path: Path, file: IO[bytes], size: int) -> None:
+    number = 0
+    argument: Any
+    for operation, argument, _ in pickletools.genops(file):
+        match operation.name:
+            case "PROTO" if argument != 2:
+                raise ValueError(f"pickle protocol {argument}, while torch writes 2")
+            case "GLOBAL" if not NAMES.fullmatch(argument):
+                raise CheckpointError(
+                    f"{path}: refused, for it names {short(argument.replace(' ', '.'))}, "
+                    "which no LibKGE checkpoint needs; nothing was run"
+                )
+            case "BININT" | "BININT1" | "BININT2" | "LONG1" | "INT" | "LONG":
+                number = argument
+            # The last number before this is the size of a tensor's storage.
+            case "BINPERSID" if number > size:
+                raise ValueError("a tensor claims more numbers than the file holds")
 
 
 def _reason(error: Exception) -> str:
     """torch's pages of advice, cut down to the one fact that matters."""
     text = str(error)
-    if name := re.search(r"GLOBAL (\S+)", text):
-        return (
-            f"refused, for it wants to run {name[1]}, which no LibKGE checkpoint needs; "
-            "nothing was run"
-        )
     fact = text.partition("WeightsUnpickler error:")[2] or text
     first = (fact.strip() or "it ends too early").splitlines()[0]
-    return f"not a readable checkpoint ({type(error).__name__}: {first})"
+    return f"not a readable checkpoint ({type(error).__name__}: {short(first)})"
