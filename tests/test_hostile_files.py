@@ -328,11 +328,7 @@ def test_scores_that_overflow_are_not_ranked(tmp_path, toy_dataset):
     for tensor in made["model"][0].values():
         tensor.mul_(1e30)
     path = save(tmp_path / "large.pt", made | {"model": (made["model"][0], {})})
-    result = CliRunner().invoke(
-        main, ["inspect", str(path), "--dataset", str(toy_dataset), "--rank", "test"]
-    )
-    assert result.exit_code == 2
-    assert "scores overflow" in result.stderr
+    assert_refused(path, "scores overflow", "--dataset", str(toy_dataset), "--rank", "test")
 
 
 def test_what_a_file_says_of_itself_cannot_forge_a_line_or_colour_the_terminal(tmp_path):

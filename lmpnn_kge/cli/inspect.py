@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lmpnn_kge.errors import LmpnnError, PluginError, printable
+from lmpnn_kge.errors import BackboneError, LmpnnError, PluginError, printable
 
 if TYPE_CHECKING:
     from lmpnn_kge.backbone import Backbone
@@ -56,7 +56,7 @@ def inspect(
             facts["against_libkge"] = _compare(checkpoint, opened)
         if rank is not None:
             assert graph is not None
-            facts["ranking"] = _rank(opened, graph, rank)
+            facts["ranking"] = _rank(checkpoint, opened, graph, rank)
     if as_json:
         click.echo(json.dumps(facts, indent=2, allow_nan=False))
     else:
@@ -95,20 +95,30 @@ def _compare(checkpoint: LibkgeCheckpoint, opened: Backbone) -> dict[str, Any]:
         return {"available": False, "reason": str(missing)}
 
 
-def _rank(opened: Backbone, graph: LibkgeDataset, split: str) -> dict[str, Any]:
+def _rank(
+    checkpoint: LibkgeCheckpoint, opened: Backbone, graph: LibkgeDataset, split: str
+) -> dict[str, Any]:
     from rich.console import Console
     from rich.progress import track
 
     from lmpnn_kge.ranking import rank_split
 
-    ranking = rank_split(
-        opened,
-        graph,
-        split,
-        lambda chunks: track(
-            chunks, f"ranking {split}", console=Console(stderr=True), transient=True
-        ),
-    )
+    console = Console(stderr=True)
+    try:
+        ranking = rank_split(
+            opened,
+            graph,
+            split,
+            lambda chunks: track(
+                chunks,
+                f"ranking {split}",
+                console=console,
+                transient=True,
+                disable=not console.is_terminal,
+            ),
+        )
+    except BackboneError as error:
+        raise checkpoint.error(str(error)) from error
     return {
         "split": split,
         "mrr": ranking.mrr,

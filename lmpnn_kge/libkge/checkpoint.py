@@ -110,6 +110,7 @@ def read_checkpoint(file: str | Path) -> LibkgeCheckpoint:
 def _parse(path: Path, raw: Any) -> LibkgeCheckpoint:
     if not isinstance(raw, dict):
         raise ValueError(f"not a LibKGE checkpoint, but a saved {type(raw).__name__}")
+    raw = dict(raw)  # of its own type, whose methods no file can replace
     kind = raw.get("type", "train")
     if not isinstance(kind, str):
         raise ValueError("not a LibKGE checkpoint: its type is not a string")
@@ -152,7 +153,7 @@ def _parse(path: Path, raw: Any) -> LibkgeCheckpoint:
 
 def _model_key(options: Mapping[str, Any]) -> tuple[str, bool]:
     """Where the options of the model stand, and whether it is wrapped as a reciprocal one."""
-    key = options.get("model")
+    key = get(options, "model")
     if not isinstance(key, str):
         raise ValueError("its configuration names no model")
     if key not in RECIPROCAL_MODELS:
@@ -226,12 +227,10 @@ def _validation(options: Mapping[str, Any], trace: Any, epoch: Any) -> Validatio
     metric = get(options, "valid.metric")
     if not isinstance(metric, str) or not isinstance(trace, list):
         return None
-    recorded = [
-        Validation(metric, entry[metric], at if type(at := entry.get("epoch")) is int else None)
-        for entry in trace
-        if isinstance(entry, dict)
-        and isinstance(entry.get(metric), float)
-        and math.isfinite(entry[metric])
-    ]
+    recorded = []
+    for entry in trace:
+        value, at = get(entry, metric), get(entry, "epoch")
+        if isinstance(value, float) and math.isfinite(value):
+            recorded.append(Validation(metric, value, at if type(at) is int else None))
     here = (validation for validation in recorded if validation.epoch == epoch)
     return next(here, recorded[-1] if recorded else None)

@@ -17,8 +17,8 @@ MAX_KEY = 1000
 MAX_LINKS = 16
 
 
-def get(options: Mapping[str, Any], key: str) -> Any:
-    """The value of a dotted key as it stands, or None."""
+def get(options: Any, key: str) -> Any:
+    """The value of a dotted key as it stands, or None; options may be anything."""
     value: Any = options
     for part in key.split("."):
         if not isinstance(value, Mapping) or part not in value:
