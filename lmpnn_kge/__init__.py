@@ -16,14 +16,18 @@ from lmpnn_kge.errors import (
     DatasetError,
     LmpnnError,
     PluginError,
+    QueryError,
 )
 from lmpnn_kge.hookspecs import hookimpl
 from lmpnn_kge.kernels import complex_product, matmul_by_relation
 from lmpnn_kge.plugins import load_backbone
 
 if TYPE_CHECKING:
-    from lmpnn_kge.libkge import LibkgeCheckpoint, LibkgeDataset, read_checkpoint
+    from lmpnn_kge.kg import KnowledgeGraph
+    from lmpnn_kge.libkge.checkpoint import LibkgeCheckpoint, read_checkpoint
+    from lmpnn_kge.libkge.dataset import LibkgeDataset
     from lmpnn_kge.opening import open_backbone
+    from lmpnn_kge.query.parser import parse
     from lmpnn_kge.ranking import Ranking, rank_triples
 
 __version__ = "0.1.0"
@@ -34,10 +38,12 @@ __all__ = [
     "BackboneError",
     "CheckpointError",
     "DatasetError",
+    "KnowledgeGraph",
     "LibkgeCheckpoint",
     "LibkgeDataset",
     "LmpnnError",
     "PluginError",
+    "QueryError",
     "Ranking",
     "ScoreType",
     "complex_product",
@@ -45,14 +51,17 @@ __all__ = [
     "load_backbone",
     "matmul_by_relation",
     "open_backbone",
+    "parse",
     "rank_triples",
     "read_checkpoint",
 ]
 
 _LAZY = {
-    "LibkgeCheckpoint": "lmpnn_kge.libkge",
-    "LibkgeDataset": "lmpnn_kge.libkge",
-    "read_checkpoint": "lmpnn_kge.libkge",
+    "KnowledgeGraph": "lmpnn_kge.kg",
+    "parse": "lmpnn_kge.query.parser",
+    "LibkgeCheckpoint": "lmpnn_kge.libkge.checkpoint",
+    "LibkgeDataset": "lmpnn_kge.libkge.dataset",
+    "read_checkpoint": "lmpnn_kge.libkge.checkpoint",
     "open_backbone": "lmpnn_kge.opening",
     "Ranking": "lmpnn_kge.ranking",
     "rank_triples": "lmpnn_kge.ranking",

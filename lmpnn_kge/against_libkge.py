@@ -15,7 +15,7 @@ import torch
 
 from lmpnn_kge.backbone import Backbone
 from lmpnn_kge.errors import LmpnnError, short
-from lmpnn_kge.libkge import LibkgeCheckpoint
+from lmpnn_kge.libkge.checkpoint import LibkgeCheckpoint
 
 #: How many questions are compared in each direction.
 QUESTIONS = 256

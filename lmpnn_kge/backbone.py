@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from torch import Generator, Tensor
     from typing_extensions import Self
 
-    from lmpnn_kge.libkge import LibkgeCheckpoint
+    from lmpnn_kge.libkge.checkpoint import LibkgeCheckpoint
 
     Ids = Tensor | Sequence[int] | npt.NDArray[np.int64] | int
 

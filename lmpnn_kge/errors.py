@@ -27,6 +27,14 @@ class DatasetError(LmpnnError):
     """A folder that is no usable dataset."""
 
 
+class QueryError(LmpnnError):
+    """A formula that cannot be read or answered; it can point at the place in the text."""
+
+    def __init__(self, message: str, text: str | None = None, column: int = 0):
+        super().__init__(message if text is None else f"{message} (column {column + 1})")
+        self.excerpt = None if text is None else f"{text}\n{' ' * column}^"
+
+
 def short(value: object, most: int = 200) -> str:
     """Anything at all as a few characters of text that are safe to print."""
     text = value if isinstance(value, str) else reprlib.repr(value)
@@ -42,10 +50,16 @@ def printable(text: str) -> str:
     )
 
 
+def nearest(wrong: str, valid: Collection[str]) -> str:
+    """The end of a message about an unknown name among many: those most like it."""
+    near = difflib.get_close_matches(wrong, valid, n=3)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
 def choices(wrong: str, valid: Collection[str]) -> str:
-    """The end of a message about an unknown name: the nearest one, and all there are."""
-    nearest = difflib.get_close_matches(wrong, valid, n=1)
-    hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+    """The same where there are few: the nearest one, and all there are."""
+    near = difflib.get_close_matches(wrong, valid, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
     return f"{hint}choose from: {short(', '.join(sorted(valid)) or 'none installed', 1000)}"
 
 

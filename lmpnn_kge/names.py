@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmpnn_kge.errors import DatasetError, examples
-from lmpnn_kge.libkge import LibkgeDataset
+from lmpnn_kge.libkge.dataset import LibkgeDataset
 
 #: Names that may differ while two lists of ids still count as the same list, as a share of all.
 MAX_RENAMED = 0.1

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from lmpnn_kge.backbone import Backbone
 from lmpnn_kge.errors import BackboneError, CheckpointError, PluginError
-from lmpnn_kge.libkge import LibkgeCheckpoint, LibkgeDataset, read_checkpoint
+from lmpnn_kge.libkge.checkpoint import LibkgeCheckpoint, read_checkpoint
+from lmpnn_kge.libkge.dataset import LibkgeDataset
 from lmpnn_kge.names import join_ids
 from lmpnn_kge.plugins import discover, load_backbone
 

@@ -17,8 +17,7 @@ from torch import Tensor
 
 from lmpnn_kge.backbone import Backbone
 from lmpnn_kge.errors import BackboneError, DatasetError
-from lmpnn_kge.libkge import LibkgeDataset
-from lmpnn_kge.libkge.dataset import SPLITS
+from lmpnn_kge.libkge.dataset import SPLITS, LibkgeDataset
 from lmpnn_kge.names import rows_of
 
 TIE_ABSOLUTE = 1e-5

@@ -22,13 +22,17 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 @pytest.mark.parametrize("block", blocks(README, "console"), ids=lambda b: b.splitlines()[0][:40])
-def test_commands_print_what_the_readme_shows(block, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    command, *shown = block.splitlines()
-    program, *arguments = shlex.split(command.removeprefix("$ "))
-    assert program == "lmpnn-kge"
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
+def test_commands_print_what_the_readme_shows(block, monkeypatch, tmp_path):
+    (tmp_path / "tests").symlink_to(ROOT / "tests")  # where the commands find the data
+    monkeypatch.chdir(tmp_path)
+    commands, shown = [], []
+    for line in block.splitlines():
+        (commands if line.startswith("$ ") else shown).append(line)
+    for command in commands:
+        program, *arguments = shlex.split(command.removeprefix("$ "))
+        assert program == "lmpnn-kge"
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 0, result.output
     printed = [line.rstrip() for line in result.stdout.splitlines()]
     assert printed[: len(shown)] == shown
 

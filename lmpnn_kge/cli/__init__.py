@@ -12,9 +12,13 @@ from typing import Any
 import click
 
 from lmpnn_kge import __version__
+from lmpnn_kge.cli.answer import answer
 from lmpnn_kge.cli.backbones import backbones
+from lmpnn_kge.cli.draw import draw
 from lmpnn_kge.cli.inspect import inspect
-from lmpnn_kge.errors import LmpnnError, short
+from lmpnn_kge.cli.queries import queries
+from lmpnn_kge.cli.sample import sample
+from lmpnn_kge.errors import LmpnnError, QueryError, printable, short
 
 
 class _Group(click.Group):
@@ -24,7 +28,10 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except LmpnnError as error:
-            raise _Mistake(short(" ".join(str(error).split()), 2000)) from error
+            message = short(" ".join(str(error).split()), 2000)
+            if isinstance(error, QueryError) and error.excerpt:
+                message += "\n" + "\n".join(map(printable, error.excerpt.splitlines()))
+            raise _Mistake(message) from error
 
 
 class _Mistake(click.ClickException):
@@ -40,5 +47,5 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-main.add_command(backbones)
-main.add_command(inspect)
+for command in (answer, backbones, draw, inspect, queries, sample):
+    main.add_command(command)

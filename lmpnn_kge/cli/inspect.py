@@ -11,7 +11,8 @@ from lmpnn_kge.errors import BackboneError, LmpnnError, PluginError, printable
 
 if TYPE_CHECKING:
     from lmpnn_kge.backbone import Backbone
-    from lmpnn_kge.libkge import LibkgeCheckpoint, LibkgeDataset
+    from lmpnn_kge.libkge.checkpoint import LibkgeCheckpoint
+    from lmpnn_kge.libkge.dataset import LibkgeDataset
 
 
 @click.command()
@@ -30,7 +31,8 @@ def inspect(
     as_json: bool,
 ) -> None:
     """Say what a LibKGE checkpoint FILE holds; nothing in the file is run."""
-    from lmpnn_kge.libkge import LibkgeDataset, read_checkpoint
+    from lmpnn_kge.libkge.checkpoint import read_checkpoint
+    from lmpnn_kge.libkge.dataset import LibkgeDataset
     from lmpnn_kge.opening import build, find_reader
 
     if rank is not None and dataset is None:

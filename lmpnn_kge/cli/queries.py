@@ -1,0 +1,130 @@
+"""`lmpnn-kge queries`: query stores, to and from BetaE's folders, and what is in them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lmpnn_kge.errors import LmpnnError, choices, printable
+
+if TYPE_CHECKING:
+    from lmpnn_kge.columns import Queries
+    from lmpnn_kge.store import QueryStore
+
+
+@click.group()
+def queries() -> None:
+    """Query stores: read BetaE's files, write them, show what there is."""
+
+
+@queries.command("import")
+@click.argument("folder", type=click.Path(), metavar="BETAE_DIR")
+@click.option("--out", required=True, type=click.Path(), metavar="DIR", help="The store to write.")
+def import_(folder: str, out: str) -> None:
+    """Read the queries of a BetaE folder into a store; nothing in its pickles is run."""
+    from lmpnn_kge.betae import import_betae
+    from lmpnn_kge.store import write_store
+
+    found, notes = import_betae(folder)
+    _print_table(describe(write_store(out, found)))
+    _print_notes(notes)
+
+
+@queries.command()
+@click.argument("store", type=click.Path())
+@click.option("--out", required=True, type=click.Path(), metavar="DIR", help="A new folder.")
+@click.option("--dataset", type=click.Path(), metavar="DIR", help="Its graph, to add the triples.")
+def export(store: str, out: str, dataset: str | None) -> None:
+    """Write a STORE as a BetaE folder."""
+    from lmpnn_kge.betae import export_betae
+    from lmpnn_kge.kg import KnowledgeGraph
+    from lmpnn_kge.store import QueryStore
+
+    graph = None if dataset is None else KnowledgeGraph.open(dataset)
+    _print_notes(export_betae(QueryStore.open(store), out, graph))
+
+
+@queries.command()
+@click.argument("store", type=click.Path())
+@click.option("--split", metavar="SPLIT", help="Only train, valid or test.")
+@click.option("--type", "name", metavar="NAME", help="Print queries of this type, such as 2p.")
+@click.option("-n", "most", default=5, type=click.IntRange(min=1), help="How many; 5 if not given.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def show(store: str, split: str | None, name: str | None, most: int, as_json: bool) -> None:
+    """Say what a STORE holds: how many queries and answers, or some of the queries themselves."""
+    from lmpnn_kge.store import QueryStore
+
+    opened = QueryStore.open(store)
+    splits = {s: found for s, found in opened.splits.items() if split in (None, s)}
+    if not splits:
+        raise LmpnnError(f"{store} has no split {split!r}; {choices(split or '', opened.splits)}")
+    if name is None:
+        rows = [row for row in describe(opened) if row["split"] in splits]
+        _print_json(rows) if as_json else _print_table(rows)
+        return
+    having = [(s, found[name]) for s, found in splits.items() if name in found]
+    if not having:
+        names = {name for found in splits.values() for name in found}
+        raise LmpnnError(f"{store} has no queries of type {name!r}; {choices(name, names)}")
+    samples = [sample for s, found in having for sample in _samples(opened, s, found, most)]
+    _print_json(samples) if as_json else _print_samples(samples)
+
+
+def describe(store: QueryStore) -> list[dict[str, Any]]:
+    """For each split and pattern, how many queries there are and how many answers they have."""
+    return [
+        {
+            "split": split,
+            "type": name,
+            "pattern": str(found.pattern),
+            "queries": len(found),
+            "easy": len(found.easy.values) / max(len(found), 1),
+            "hard": len(found.hard.values) / max(len(found), 1),
+        }
+        for split, patterns in store.splits.items()
+        for name, found in patterns.items()
+    ]
+
+
+def _samples(store: QueryStore, split: str, found: Queries, most: int) -> list[dict[str, Any]]:
+    from lmpnn_kge.query.formula import to_text
+
+    return [
+        {
+            "split": split,
+            "query": to_text(store.question(found, row)),
+            "easy": [store.entity_ids[entity] for entity in found.easy.of(row)],
+            "hard": [store.entity_ids[entity] for entity in found.hard.of(row)],
+        }
+        for row in range(min(most, len(found)))
+    ]
+
+
+def _print_json(value: Any) -> None:
+    click.echo(json.dumps(value, indent=2))
+
+
+def _print_table(rows: list[dict[str, Any]]) -> None:
+    width = max([4, *(len(printable(row["type"])) for row in rows)])
+    click.echo(f"{'split':<6} {'type':<{width}} {'queries':>9} {'easy':>8} {'hard':>8}  pattern")
+    for row in rows:
+        counts = f"{row['queries']:>9,} {row['easy']:>8.1f} {row['hard']:>8.1f}"
+        click.echo(
+            f"{row['split']:<6} {printable(row['type']):<{width}} {counts}  {row['pattern']}"
+        )
+
+
+def _print_samples(samples: list[dict[str, Any]]) -> None:
+    for sample in samples:
+        click.echo(f"{sample['split']:<6} {printable(sample['query'])}")
+        for side in ("easy", "hard"):
+            if names := sample[side]:
+                more = f", … ({len(names)} in all)" if len(names) > 10 else ""
+                click.echo(f"  {side}  {printable(', '.join(names[:10]))}{more}")
+
+
+def _print_notes(notes: list[str]) -> None:
+    for note in notes:
+        click.echo(f"note: {printable(note)}", err=True)

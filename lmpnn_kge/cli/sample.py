@@ -1,0 +1,112 @@
+"""`lmpnn-kge sample`: training and evaluation queries for a graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lmpnn_kge.errors import QueryError, choices
+
+if TYPE_CHECKING:
+    from lmpnn_kge.query.patterns import Pattern
+
+
+@click.command()
+@click.option("--dataset", required=True, type=click.Path(), metavar="DIR", help="The graph.")
+@click.option("--out", required=True, type=click.Path(), metavar="DIR", help="The query store.")
+@click.option(
+    "--preset",
+    type=click.Choice(["betae"]),
+    default="betae",
+    show_default=True,
+    help="How many queries of which types, scaled to the graph.",
+)
+@click.option("--types", metavar="NAME,NAME,…", help="Only these types; EFO-1 and your own too.")
+@click.option("--patterns", type=click.Path(), metavar="FILE", help="Your types: name: pattern.")
+@click.option(
+    "--count", type=click.IntRange(min=1), metavar="N", help="Queries per type and split."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+def sample(
+    dataset: str,
+    out: str,
+    preset: str,
+    types: str | None,
+    patterns: str | None,
+    count: int | None,
+    seed: int,
+) -> None:
+    """Sample queries with exact answers by BetaE's protocol, and write them as a query store."""
+    from lmpnn_kge import __version__
+    from lmpnn_kge.kg import KnowledgeGraph
+    from lmpnn_kge.sampling import betae_preset
+    from lmpnn_kge.store import QueryStore, is_store, write_store
+    from lmpnn_kge.whole import check_place
+
+    check_place(out, is_store)
+    chosen = _chosen(types, patterns)
+    graph = KnowledgeGraph.open(dataset)
+    requests = betae_preset(graph, chosen, count)
+    splits = _with_progress(graph, requests, seed)
+    provenance = {
+        "made_by": f"lmpnn-kge {__version__}",
+        "preset": preset,
+        "types": types,
+        "count": count,
+        "seed": seed,
+    }
+    store = QueryStore(graph.name, graph.entity_ids, graph.relation_ids, splits, provenance)
+    write_store(out, store)
+    for request in requests:
+        found = len(splits[request.split][request.name])
+        if request.count is not None and found < request.count:
+            click.echo(
+                f"{request.split} {request.name}: only {found} of {request.count} could be found",
+                err=True,
+            )
+    total = {split: sum(map(len, queries.values())) for split, queries in splits.items()}
+    click.echo(f"{out}: " + ", ".join(f"{n:,} {split}" for split, n in total.items()) + " queries")
+
+
+def _chosen(types: str | None, file: str | None) -> dict[str, Pattern] | None:
+    """The patterns that were asked for; None is the preset's own choice."""
+    from lmpnn_kge.query.patterns import named_patterns
+
+    patterns = named_patterns(*([file] if file else []))
+    if types is None:
+        return None
+    names = [name.strip() for name in types.split(",")]
+    for name in names:
+        if name not in patterns:
+            raise QueryError(f"no type is called {name!r}; {choices(name, patterns)}")
+    return {name: patterns[name] for name in names}
+
+
+def _with_progress(graph: Any, requests: Any, seed: int) -> Any:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    from lmpnn_kge.sampling import sample_all
+
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    with Progress(
+        *columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal
+    ) as bar:
+        total = sum(request.count or 0 for request in requests)
+        task = bar.add_task("sampling", total=total)
+        done: dict[tuple[str, str], int] = {}
+
+        def show(request: Any, count: int) -> None:
+            done[request.split, request.name] = min(count, request.count or 0)
+            name = f"{request.split} {request.name}"
+            bar.update(task, completed=sum(done.values()), description=name)
+
+        return sample_all(graph, requests, seed, show)

@@ -1,0 +1,192 @@
+"""Random queries that are known to have an answer: patterns filled backwards from one.
+
+An answer is drawn, then an edge into it, then one into that edge's other end, until every place of
+the pattern is filled. Many queries are filled at once: each step is a gather over all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lmpnn_kge.query.formula import FREE, Atom, Constant, Equal, Term, literals
+from lmpnn_kge.query.patterns import Pattern
+
+Ints = npt.NDArray[np.integer[Any]]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Edges of both directions, sorted so that those into an entity lie together.
+
+    As in BetaE, a relation is drawn first and then one of its edges, so that a relation with many
+    edges does not crowd out the others.
+    """
+
+    entities: int
+    relations: int  # R; relation r + R is the inverse of r
+    source: Ints  # [m], sorted by target, then relation
+    group: Ints  # [g + 1]: where the edges of each (target, relation) start
+    group_key: Ints  # [g]: target · 2R + relation, ascending
+    first_group: Ints  # [E + 1]: where the groups of each target start
+    pair_key: Ints  # [m]: source · E + target, ascending
+    pair_relation: Ints  # [m]
+
+    @classmethod
+    def of(cls, triples: Ints, entities: int, relations: int) -> Edges:
+        s, p, o = triples.T
+        source = np.concatenate([s, o])
+        relation = np.concatenate([p, p + relations])
+        target = np.concatenate([o, s])
+        order = np.lexsort((source, relation, target))
+        keys = target[order] * (2 * relations) + relation[order]
+        group_key, group = np.unique(keys, return_index=True)
+        pairs = np.lexsort((relation, target, source))
+        return cls(
+            entities,
+            relations,
+            source[order],
+            np.append(group, len(keys)),
+            group_key,
+            np.searchsorted(group_key, np.arange(entities + 1) * 2 * relations),
+            source[pairs] * entities + target[pairs],
+            relation[pairs],
+        )
+
+    def inverse(self, relation: Ints) -> Ints:
+        return (relation + self.relations) % (2 * self.relations)
+
+    def draw(self, target: Ints, random: np.random.Generator) -> tuple[Ints, Ints, Mask]:
+        """An edge into each target: its relation, its source, and whether there is one."""
+        first, last = self.first_group[target], self.first_group[target + 1]
+        group = _pick(first, last, random)
+        found = last > first
+        group = np.where(found, group, 0)
+        relation = self.group_key[group] % (2 * self.relations)
+        return relation, self._source(group, random), found
+
+    def draw_of(
+        self, target: Ints, relation: Ints, random: np.random.Generator
+    ) -> tuple[Ints, Mask]:
+        """The same where the relation is given."""
+        keys = target * (2 * self.relations) + relation
+        group = np.minimum(np.searchsorted(self.group_key, keys), len(self.group_key) - 1)
+        return self._source(group, random), self.group_key[group] == keys
+
+    def between(self, source: Ints, target: Ints, random: np.random.Generator) -> tuple[Ints, Mask]:
+        """A relation from each source to its target."""
+        keys = source * self.entities + target
+        first = np.searchsorted(self.pair_key, keys)
+        last = np.searchsorted(self.pair_key, keys, side="right")
+        place = np.where(last > first, _pick(first, last, random), 0)
+        return self.pair_relation[place], last > first
+
+    def _source(self, group: Ints, random: np.random.Generator) -> Ints:
+        return self.source[_pick(self.group[group], self.group[group + 1], random)]
+
+
+def _pick(first: Ints, last: Ints, random: np.random.Generator) -> Ints:
+    """One place of each range; nonsense where a range is empty."""
+    return first + (random.random(len(first)) * (last - first)).astype(np.int64)
+
+
+def ground(
+    pattern: Pattern, edges: Edges, count: int, random: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """Queries of a pattern with an answer each: constants [n, c] and relations [n, r], n ≤ count.
+
+    Atoms are taken as if none were denied, so that the drawn answer is one that a negation takes
+    away. A step that undoes the one before it, and an atom that repeats another, are left out.
+    """
+    values: dict[Term, Ints] = {FREE: random.integers(edges.entities, size=count)}
+    relations: dict[str, Ints] = {}
+    good = np.ones(count, bool)
+    steps: list[_Step] = []
+    for atom, known in _order(pattern):
+        other = atom.tail if known == atom.head else atom.head
+        towards_head = known == atom.head  # then the edge into it is the atom's inverse
+        given = relations.get(atom.relation)
+        if other in values:
+            drawn, found = edges.between(values[atom.head], values[atom.tail], random)
+            if given is not None:
+                found = edges.draw_of(values[atom.tail], given, random)[1] & (drawn == given)
+            relations.setdefault(atom.relation, drawn)
+        elif given is not None:
+            into = edges.inverse(given) if towards_head else given
+            values[other], found = edges.draw_of(values[known], into, random)
+        else:
+            into, values[other], found = edges.draw(values[known], random)
+            relations[atom.relation] = edges.inverse(into) if towards_head else into
+        good &= found
+        steps.append(_Step(atom, known, other))
+    good &= ~_undone(steps, relations, edges, count) & ~_repeated(steps, values, relations, edges)
+    names = pattern.constants
+    constants = np.stack([values[Constant(name)][good] for name in names], axis=1) if names else (
+        np.zeros((int(good.sum()), 0), np.int64)
+    )  # fmt: skip
+    return constants, np.stack([relations[name][good] for name in pattern.relations], axis=1)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """An atom, filled from the end that was known."""
+
+    atom: Atom
+    known: Term
+    other: Term
+
+    def outward(self, term: Term, relations: dict[str, Ints], edges: Edges) -> Ints:
+        """The atom's relation, read as leading away from one of its terms."""
+        relation = relations[self.atom.relation]
+        return relation if self.atom.head == term else edges.inverse(relation)
+
+
+def _order(pattern: Pattern) -> Iterator[tuple[Atom, Term]]:
+    """Atoms so that each has a term that those before it filled, with that term."""
+    atoms = [literal for literal in literals(pattern.formula) if isinstance(literal, Atom)]
+    equal = [literal for literal in literals(pattern.formula) if isinstance(literal, Equal)]
+    known: set[Term] = {FREE}
+    while atoms:
+        touching = next((atom for atom in atoms if not known.isdisjoint(atom.terms)), None)
+        assert touching is not None, f"{pattern} hangs together by {equal} only"
+        atoms.remove(touching)
+        yield touching, touching.tail if touching.tail in known else touching.head
+        known.update(touching.terms)
+
+
+def _undone(steps: list[_Step], relations: dict[str, Ints], edges: Edges, count: int) -> Mask:
+    """Where a step into a variable is followed by its own inverse."""
+    undone = np.zeros(count, bool)
+    for near, far in combinations(steps, 2):
+        if near.other == far.known and near.other not in (near.known, far.other):
+            term = near.other
+            undone |= near.outward(term, relations, edges) == far.outward(term, relations, edges)
+    return undone
+
+
+def _repeated(
+    steps: list[_Step], values: dict[Term, Ints], relations: dict[str, Ints], edges: Edges
+) -> Mask:
+    """Where two atoms say the same."""
+
+    def triple(step: _Step) -> tuple[Ints, Ints, Ints]:
+        head, tail = values[step.atom.head], values[step.atom.tail]
+        relation = relations[step.atom.relation]
+        forward = relation < edges.relations
+        return (
+            np.where(forward, head, tail),
+            np.where(forward, relation, edges.inverse(relation)),
+            np.where(forward, tail, head),
+        )
+
+    triples = [triple(step) for step in steps]
+    repeated = np.zeros(len(values[FREE]), bool)
+    for a, b in combinations(triples, 2):
+        repeated |= (a[0] == b[0]) & (a[1] == b[1]) & (a[2] == b[2])
+    return repeated

@@ -1,0 +1,212 @@
+"""Knowledge graphs from folders, in the three layouts that people have.
+
+- LibKGE dataset folders, recognised by `dataset.yaml`;
+- BetaE folders, recognised by their pickles;
+- `train`, `valid` and `test` as `.txt`, `.tsv` or `.del` files of named triples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lmpnn_kge.answers import Database
+from lmpnn_kge.betae_graph import IDS, read_triples
+from lmpnn_kge.errors import DatasetError, QueryError, nearest
+from lmpnn_kge.libkge.dataset import SPLITS, LibkgeDataset
+from lmpnn_kge.query.formula import Atom, Constant, Formula, literals
+from lmpnn_kge.query.parser import parse
+from lmpnn_kge.query.patterns import Pattern
+
+Ints = npt.NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class KnowledgeGraph:
+    """Triples over numbered entities and relations, in three splits."""
+
+    folder: Path
+    name: str
+    entity_ids: list[str]
+    relation_ids: list[str]
+    splits: Mapping[str, Ints]  # train, valid and test, each [n, 3]
+    entity_labels: list[str | None] | None = None  # human-readable
+    relation_labels: list[str | None] | None = None
+
+    @classmethod
+    def open(cls, folder: str | Path) -> KnowledgeGraph:
+        folder = Path(folder)
+        if (folder / "dataset.yaml").exists():
+            return _from_libkge(folder)
+        if not folder.is_dir():
+            raise DatasetError(f"{folder} is not a folder")
+        if any((folder / f"{name}.pkl").exists() for name in (*IDS, "train-queries")):
+            return cls(folder, folder.resolve().name, *read_triples(folder))
+        return _from_names(folder)
+
+    @property
+    def num_relations(self) -> int:
+        """R: without inverses."""
+        return len(self.relation_ids)
+
+    @cached_property
+    def edges(self) -> tuple[Ints, Ints]:
+        """Every triple once, [n, 3], with the number of the first split that has it, [n]."""
+        triples = np.concatenate([self.splits[split] for split in SPLITS])
+        level = np.repeat(np.arange(len(SPLITS)), [len(self.splits[split]) for split in SPLITS])
+        s, p, o = triples.T
+        keys = (s * self.num_relations + p) * len(self.entity_ids) + o
+        order = np.argsort(keys, kind="stable")  # so that the earliest split stays first
+        first = np.ones(len(keys), bool)
+        first[1:] = np.diff(keys[order]) != 0
+        return triples[order[first]], level[order[first]]
+
+    @cached_property
+    def database(self) -> Database:
+        """The graph as DuckDB holds it, for many questions at once."""
+        return Database(*self.edges, len(self.entity_ids), self.num_relations)
+
+    def answer(self, formula: str, split: str = "test") -> list[str]:
+        """The ids of the entities that answer a formula.
+
+        train knows the training edges, valid those of valid as well, and test all.
+        """
+        return [self.entity_ids[row] for row in self.ask(formula, split)]
+
+    def ask(self, formula: str | Formula, split: str = "test") -> Ints:
+        """The numbers of the entities that answer a formula, in order."""
+        text = formula if isinstance(formula, str) else None
+        pattern = Pattern(parse(formula) if isinstance(formula, str) else formula)
+        constants, relations = self.resolve(pattern, text)
+        return self.database.answer(pattern, constants[None], relations[None], split).of(0)
+
+    def resolve(self, pattern: Pattern, text: str | None = None) -> tuple[Ints, Ints]:
+        """The numbers of the names in a question; an error points at a name in its text."""
+        places: dict[tuple[str, str], int] = {}
+        for literal in literals(pattern.formula):
+            if isinstance(literal, Atom):
+                places.setdefault(("relation", literal.relation), literal.column)
+            for term in literal.terms:
+                if isinstance(term, Constant):
+                    places.setdefault(("entity", term.name), term.column)
+        numbers: dict[str, list[int]] = {"entity": [], "relation": []}
+        for (kind, name), column in places.items():
+            try:
+                look_up = self.entity if kind == "entity" else self.relation
+                numbers[kind].append(look_up(name))
+            except QueryError as error:
+                raise QueryError(str(error), text, column) from error
+        return np.array(numbers["entity"], np.int64), np.array(numbers["relation"], np.int64)
+
+    def entity(self, name: str) -> int:
+        """The number of an entity by its id or by its label."""
+        return _look_up("entity", name, self._entities, self._entity_labels)
+
+    def relation(self, name: str) -> int:
+        return _look_up("relation", name, self._relations, self._relation_labels)
+
+    def label(self, entity: int) -> str:
+        """The human-readable name of an entity, or else its id."""
+        labels = self.entity_labels
+        return (labels and labels[entity]) or self.entity_ids[entity]
+
+    @cached_property
+    def _entities(self) -> dict[str, int]:
+        return {name: row for row, name in enumerate(self.entity_ids)}
+
+    @cached_property
+    def _relations(self) -> dict[str, int]:
+        return {name: row for row, name in enumerate(self.relation_ids)}
+
+    @cached_property
+    def _entity_labels(self) -> dict[str, list[str]]:
+        return _by_label(self.entity_labels, self.entity_ids)
+
+    @cached_property
+    def _relation_labels(self) -> dict[str, list[str]]:
+        return _by_label(self.relation_labels, self.relation_ids)
+
+
+def _by_label(labels: list[str | None] | None, ids: list[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for label, id_ in zip(labels or [], ids, strict=False):
+        if label is not None:
+            found.setdefault(label, []).append(id_)
+    return found
+
+
+def _look_up(kind: str, name: str, ids: dict[str, int], labels: dict[str, list[str]]) -> int:
+    if name in ids:
+        return ids[name]
+    candidates = labels.get(name, [])
+    if len(candidates) == 1:
+        return ids[candidates[0]]
+    if candidates:
+        raise QueryError(
+            f"{name!r} is the label of {len(candidates)} {kind} ids: {', '.join(candidates)}; "
+            "write the one you mean"
+        )
+    raise QueryError(f"there is no {kind} {name!r}{nearest(name, {*ids, *labels})}")
+
+
+def _from_libkge(folder: Path) -> KnowledgeGraph:
+    dataset = LibkgeDataset.open(folder)
+    return KnowledgeGraph(
+        folder,
+        dataset.name,
+        dataset.entity_ids,
+        dataset.relation_ids,
+        {split: dataset.triples(split) for split in SPLITS},
+        dataset.entity_strings(),
+        dataset.relation_strings(),
+    )
+
+
+def _from_names(folder: Path) -> KnowledgeGraph:
+    """Names get their numbers by first occurrence, in train, then valid, then test."""
+    entities: dict[str, int] = {}
+    relations: dict[str, int] = {}
+    splits = {
+        split: _read_names(_split_file(folder, split), entities, relations) for split in SPLITS
+    }
+    name = folder.resolve().name
+    return KnowledgeGraph(folder, name, list(entities), list(relations), splits)
+
+
+def _split_file(folder: Path, split: str) -> Path:
+    for suffix in (".txt", ".tsv", ".del"):
+        if (folder / f"{split}{suffix}").is_file():
+            return folder / f"{split}{suffix}"
+    raise DatasetError(
+        f"{folder} is no dataset folder: it has neither dataset.yaml nor {split}.txt or {split}.tsv"
+    )
+
+
+def _read_names(file: Path, entities: dict[str, int], relations: dict[str, int]) -> Ints:
+    rows = []
+    try:
+        with file.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                parts = line.rstrip("\n").split("\t")
+                if parts == [""]:
+                    continue
+                if len(parts) < 3:
+                    raise DatasetError(
+                        f"{file} line {number} needs a head, a relation and a tail between tabs: "
+                        f"{line.strip()!r}"
+                    )
+                head, relation, tail = parts[:3]
+                rows.append((
+                    entities.setdefault(head, len(entities)),
+                    relations.setdefault(relation, len(relations)),
+                    entities.setdefault(tail, len(entities)),
+                ))  # fmt: skip
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{file} is not UTF-8: {error}") from error
+    return np.array(rows, np.int64).reshape(-1, 3)

@@ -1,0 +1,140 @@
+"""Query graphs as SVG: entities in boxes, variables in circles, negated edges dashed and red."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+
+from lmpnn_kge.query.formula import FREE, Constant, Formula, Term, to_text
+from lmpnn_kge.query.graph import EQUALITY, Edge, QueryGraph, query_graphs
+
+COLUMN, ROW, RADIUS, HEIGHT, MARGIN = 210, 90, 22, 32, 80
+
+STYLE = """
+  text { font: 14px sans-serif; text-anchor: middle; dominant-baseline: central; fill: #222 }
+  text.edge { font-size: 12px; paint-order: stroke; stroke: white; stroke-width: 5px }
+  text.title { text-anchor: start; font-size: 13px; fill: #555 }
+  .constant { fill: #e8eef7; stroke: #4a6fa5; stroke-width: 1.5 }
+  .existential { fill: white; stroke: #777; stroke-width: 1.5; stroke-dasharray: 3 3 }
+  .free { fill: #fff3cf; stroke: #c98a00; stroke-width: 2.5 }
+  path { fill: none; stroke: #444; stroke-width: 1.5; marker-end: url(#arrow) }
+  path.negated { stroke: #c0392b; stroke-dasharray: 7 5; marker-end: url(#negated) }
+"""
+
+MARKER = (
+    '<marker id="{id}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" '
+    'orient="auto-start-reverse"><path d="M0 0L10 5L0 10z" '
+    'style="fill:{colour};stroke:none;marker-end:none"/></marker>'
+)
+
+
+def draw(formula: Formula) -> str:
+    """An SVG picture of a formula: a graph for each disjunct, what is asked on the right."""
+    body, top, width = [], 20.0, 0.0
+    graphs = query_graphs(formula)
+    for number, graph in enumerate(graphs):
+        if number:
+            body.append(f'<text class="title" x="20" y="{top + 15:.0f}">or</text>')
+        places, size = _layout(graph, top + 30)
+        body += _panel(graph, places)
+        width, top = max(width, size[0]), size[1]
+    title = f'<text class="title" x="20" y="22">{escape(to_text(formula))}</text>'
+    width = max(width, 40 + 8 * len(to_text(formula)))
+    markers = MARKER.format(id="arrow", colour="#444") + MARKER.format(
+        id="negated", colour="#c0392b"
+    )
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{top + 20:.0f}" '
+        f'viewBox="0 0 {width:.0f} {top + 20:.0f}">',
+        f"<style>{STYLE}</style><defs>{markers}</defs>",
+        '<rect width="100%" height="100%" fill="white"/>',
+        title,
+        *body,
+        "</svg>\n",
+    ])  # fmt: skip
+
+
+Place = tuple[float, float]
+
+
+def _layout(graph: QueryGraph, top: float) -> tuple[list[Place], Place]:
+    """Columns by distance from what is asked; within a column, one row for each node."""
+    distances = graph.distances
+    columns: dict[int, list[int]] = {}
+    for node, distance in enumerate(distances):
+        columns.setdefault(distance, []).append(node)
+    tallest = max(map(len, columns.values()))
+    places: list[Place] = [(0.0, 0.0)] * len(distances)
+    for distance, nodes in columns.items():
+        x = MARGIN + (max(columns) - distance) * COLUMN
+        for row, node in enumerate(nodes):
+            # A column of one between columns of one would hide edges that pass it by.
+            lift = 0.35 * ROW * (distance % 2) if len(nodes) == 1 and len(graph.edges) > 2 else 0
+            y = top + ROW / 2 + (tallest - len(nodes)) * ROW / 2 + row * ROW - lift
+            places[node] = (x, y)
+    return places, (2 * MARGIN + max(columns) * COLUMN, top + tallest * ROW)
+
+
+def _panel(graph: QueryGraph, places: list[Place]) -> list[str]:
+    parallel: dict[frozenset[int], int] = {}
+    shapes = []
+    for edge in graph.edges:
+        pair = frozenset((edge.head, edge.tail))
+        shapes.append(_edge(edge, graph, places, parallel.get(pair, 0)))
+        parallel[pair] = parallel.get(pair, 0) + 1
+    return shapes + [_node(term, place) for term, place in zip(graph.nodes, places, strict=True)]
+
+
+def _node(term: Term, place: Place) -> str:
+    x, y = place
+    if isinstance(term, Constant):
+        half = _half_width(term)
+        shape = f'<rect class="constant" x="{x - half:.1f}" y="{y - HEIGHT / 2:.1f}" '
+        shape += f'width="{2 * half:.1f}" height="{HEIGHT}" rx="6"/>'
+        return f'{shape}<text x="{x:.1f}" y="{y:.1f}">{escape(term.name)}</text>'
+    kind = "free" if term == FREE else "existential"
+    name = escape(f"?{term.name.rpartition('.')[2]}")
+    return (
+        f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}"/>'
+        f'<text x="{x:.1f}" y="{y:.1f}">{name}</text>'
+    )
+
+
+def _half_width(term: Constant) -> float:
+    return max(float(RADIUS), 4.2 * len(term.name) + 8)
+
+
+def _reach(term: Term, dx: float, dy: float) -> float:
+    """From a node's middle to its border in a direction."""
+    if not isinstance(term, Constant):
+        return RADIUS
+    across = _half_width(term) / abs(dx) if dx else math.inf
+    return min(across, HEIGHT / 2 / abs(dy) if dy else math.inf)
+
+
+def _edge(edge: Edge, graph: QueryGraph, places: list[Place], bend: int) -> str:
+    """A curve from head to tail; parallel edges bend apart, and a loop goes round its node."""
+    (x1, y1), (x2, y2) = places[edge.head], places[edge.tail]
+    if edge.head == edge.tail:
+        size = 40 + 15 * bend
+        curve = f"M{x1 - 12:.1f} {y1 - RADIUS:.1f}C{x1 - size:.1f} {y1 - 2 * size:.1f} "
+        curve += f"{x1 + size:.1f} {y1 - 2 * size:.1f} {x1 + 12:.1f} {y1 - RADIUS:.1f}"
+        middle = (x1, y1 - 1.5 * size)
+    else:
+        length = math.hypot(x2 - x1, y2 - y1)
+        dx, dy = (x2 - x1) / length, (y2 - y1) / length
+        offset = (bend + 1) // 2 * 34 * (-1 if bend % 2 else 1)
+        cx, cy = (x1 + x2) / 2 - dy * 2 * offset, (y1 + y2) / 2 + dx * 2 * offset
+        leave = _reach(graph.nodes[edge.head], dx, dy)
+        arrive = _reach(graph.nodes[edge.tail], dx, dy) + 4
+        start = (x1 + dx * leave, y1 + dy * leave)
+        end = (x2 - dx * arrive, y2 - dy * arrive)
+        curve = f"M{start[0]:.1f} {start[1]:.1f}Q{cx:.1f} {cy:.1f} {end[0]:.1f} {end[1]:.1f}"
+        middle = ((x1 + x2) / 2 - dy * offset, (y1 + y2) / 2 + dx * offset)
+    sign = ' class="negated"' if edge.negated else ""
+    label = f"not {edge.relation}" if edge.negated else edge.relation
+    label = "≠" if label == f"not {EQUALITY}" else escape(label)
+    return (
+        f'<path{sign} d="{curve}"/>'
+        f'<text class="edge" x="{middle[0]:.1f}" y="{middle[1]:.1f}">{label}</text>'
+    )

@@ -1,0 +1,86 @@
+"""Query graphs: what a conjunct looks like to message passing.
+
+Terms are nodes, literals are signed directed edges. A denied group has no sign of its own in such a
+graph: its edges next to what lies outside it carry the negation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lmpnn_kge.query.formula import FREE, Atom, Constant, Formula, Term
+from lmpnn_kge.query.normal import Conjunct, normalise, signed_literals
+
+#: The relation of an edge that stands for an equality.
+EQUALITY = "="
+
+
+@dataclass(frozen=True)
+class Edge:
+    """relation(head, tail), or its negation, between numbered nodes."""
+
+    relation: str
+    head: int
+    tail: int
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class QueryGraph:
+    """A conjunctive query as nodes and edges; node 0 is the free variable."""
+
+    nodes: tuple[Term, ...]
+    edges: tuple[Edge, ...]
+
+    @property
+    def distances(self) -> list[int]:
+        """How many edges lie between each node and the free variable."""
+        distances = {0: 0}
+        frontier = [0]
+        while frontier:
+            frontier = [
+                n for node in frontier for n in self._neighbours(node) if n not in distances
+            ]
+            distance = 1 + max(distances.values())
+            distances.update(dict.fromkeys(frontier, distance))
+        return [distances[node] for node in range(len(self.nodes))]
+
+    @property
+    def depth(self) -> int:
+        """L: from the farthest constant to the free variable, or from the farthest node."""
+        constants = [
+            distance
+            for node, distance in zip(self.nodes, self.distances, strict=True)
+            if isinstance(node, Constant)
+        ]
+        return max(constants or self.distances)
+
+    def plan(self, depth: int | None = None) -> tuple[tuple[int, ...], ...]:
+        """For each layer 0 … L, the nodes whose state there reaches the answer."""
+        depth = self.depth if depth is None else depth
+        distances = self.distances
+        return tuple(
+            tuple(node for node, distance in enumerate(distances) if distance <= depth - layer)
+            for layer in range(depth + 1)
+        )
+
+    def _neighbours(self, node: int) -> Iterator[int]:
+        for edge in self.edges:
+            if node in (edge.head, edge.tail):
+                yield edge.tail if node == edge.head else edge.head
+
+
+def query_graphs(formula: Formula) -> tuple[QueryGraph, ...]:
+    """The graphs of a formula's disjuncts."""
+    return tuple(map(_graph, normalise(formula)))
+
+
+def _graph(conjunct: Conjunct) -> QueryGraph:
+    numbers: dict[Term, int] = {FREE: 0}
+    edges = []
+    for literal in signed_literals(conjunct):
+        head, tail = (numbers.setdefault(term, len(numbers)) for term in literal.terms)
+        relation = literal.atom.relation if isinstance(literal.atom, Atom) else EQUALITY
+        edges.append(Edge(relation, head, tail, literal.negated))
+    return QueryGraph(tuple(numbers), tuple(edges))

@@ -1,0 +1,164 @@
+"""From text to formulas. Every mistake is a QueryError that points at its column.
+
+formula   =  conjunct ("|" conjunct)*
+conjunct  =  part ("&" part)*
+part      =  "!" part  |  "(" formula ")"  |  name "(" term "," term ")"  |  term ("="|"!=") term
+term      =  name  |  "?"  |  "?x"
+name      =  letters, digits and any of _ / - : . +   |   "anything in quotes"
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lmpnn_kge.errors import QueryError
+from lmpnn_kge.query.formula import (
+    FREE,
+    And,
+    Atom,
+    Constant,
+    Equal,
+    Formula,
+    Not,
+    Or,
+    Term,
+    Variable,
+    terms,
+)
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<name>[\w/\-:.+]+)
+      | "(?P<quoted>(?:[^"\\]|\\.)*)"
+      | \?(?P<variable>\w*)
+      | (?P<sign>!=|[!&|(),=])
+      | (?P<end>\Z)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
+
+#: Brackets and negations within one another; nobody writes so many by hand.
+MAX_DEPTH = 100
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str  # name, variable, sign or end
+    value: str
+    column: int
+
+
+def parse(text: str) -> Formula:
+    """Read a question; it must ask for `?`."""
+    formula = parse_any(text)
+    if FREE not in terms(formula):
+        raise QueryError("the formula asks for nothing: write ? for what you look for", text, 0)
+    return formula
+
+
+def parse_any(text: str) -> Formula:
+    """Read a formula, whether or not it asks for anything."""
+    parser = _Parser(text)
+    formula = parser.formula()
+    parser.expect("end", "", "the end, & or |")
+    return formula
+
+
+class _Parser:
+    def __init__(self, text: str):
+        self.text = text
+        self.tokens = _tokens(text)
+        self.place = 0
+        self.depth = 0
+
+    @property
+    def next(self) -> _Token:
+        return self.tokens[self.place]
+
+    def accept(self, kind: str, value: str) -> bool:
+        found = (self.next.kind, self.next.value) == (kind, value)
+        self.place += found
+        return found
+
+    def expect(self, kind: str, value: str, wanted: str) -> None:
+        if not self.accept(kind, value):
+            raise self.error(f"expected {wanted}")
+
+    def error(self, message: str) -> QueryError:
+        found = "the end" if self.next.kind == "end" else repr(self.next.value or "?")
+        return QueryError(f"{message}, found {found}", self.text, self.next.column)
+
+    def formula(self) -> Formula:
+        parts = [self.conjunct()]
+        while self.accept("sign", "|"):
+            parts.append(self.conjunct())
+        return Or(tuple(parts)) if len(parts) > 1 else parts[0]
+
+    def conjunct(self) -> Formula:
+        parts = [self.part()]
+        while self.accept("sign", "&"):
+            parts.append(self.part())
+        return And(tuple(parts)) if len(parts) > 1 else parts[0]
+
+    def part(self) -> Formula:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.error(f"more than {MAX_DEPTH} brackets and negations within one another")
+        try:
+            if self.accept("sign", "!"):
+                return Not(self.part())
+            if self.accept("sign", "("):
+                inner = self.formula()
+                self.expect("sign", ")", "& or | or a closing bracket")
+                return inner
+            return self.literal()
+        finally:
+            self.depth -= 1
+
+    def literal(self) -> Formula:
+        start = self.next
+        left = self.term("a relation, an entity, ?, ! or (")
+        if isinstance(left, Constant) and self.accept("sign", "("):
+            head = self.term("an entity or a variable")
+            self.expect("sign", ",", "a comma: a relation has a head and a tail")
+            tail = self.term("an entity or a variable")
+            self.expect("sign", ")", "a closing bracket: a relation has a head and a tail")
+            return Atom(left.name, head, tail, start.column)
+        if self.accept("sign", "="):
+            return Equal(left, self.term("an entity or a variable"))
+        if self.accept("sign", "!="):
+            return Not(Equal(left, self.term("an entity or a variable")))
+        raise self.error("expected =, != or, after a relation, (")
+
+    def term(self, wanted: str) -> Term:
+        token = self.next
+        if token.kind not in ("name", "variable"):
+            raise self.error(f"expected {wanted}")
+        self.place += 1
+        if token.kind == "variable":
+            return Variable(token.value)
+        return Constant(token.value, token.column)
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens: list[_Token] = []
+    place = 0
+    while not tokens or tokens[-1].kind != "end":
+        found = _TOKEN.match(text, place)
+        if found is None:
+            column = place + len(text[place:]) - len(text[place:].lstrip())
+            missing = "a closing quote is missing" if text[column] == '"' else "what is this"
+            raise QueryError(f"{missing}: {text[column]!r}", text, column)
+        kind = found.lastgroup
+        assert kind is not None
+        value, column = found[kind], found.start(kind)
+        if kind == "quoted":
+            unescaped = re.sub(r"\\(.)", lambda m: _ESCAPED.get(m[1], m[1]), value, flags=re.DOTALL)
+            kind, value, column = "name", unescaped, column - 1
+        elif kind == "variable":
+            column -= 1
+        tokens.append(_Token(kind, value, column))
+        place = found.end()
+    return tokens

@@ -1,0 +1,275 @@
+"""Training and evaluation queries for any graph, by BetaE's protocol.
+
+Training queries are answered on the training graph. A valid or test query has at least one hard
+answer, which needs an edge that the observed graph lacks; its easy answers are those of both
+graphs. A negation must change the answers. Every query is distinct within its split and pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lmpnn_kge.columns import Answers, Queries
+from lmpnn_kge.grounding import Edges, ground
+from lmpnn_kge.kg import KnowledgeGraph
+from lmpnn_kge.libkge.dataset import SPLITS
+from lmpnn_kge.query.formula import FREE, And, Formula, Not, Term, terms
+from lmpnn_kge.query.patterns import BETAE, Pattern, named_patterns
+
+Ints = npt.NDArray[np.integer[Any]]
+
+#: Candidates that are answered at once: enough to keep DuckDB busy, few enough for any memory.
+BATCH = 10_000
+
+#: Answers that a valid or test query may have, as in BetaE.
+MAX_ANSWERS = 100
+
+#: Rounds in a row without a new query after which a pattern is given up.
+PATIENCE = 20
+
+#: BetaE's training patterns; the others appear only in valid and test.
+BETAE_POSITIVE = ("1p", "2p", "3p", "2i", "3i")
+BETAE_TRAIN = (*BETAE_POSITIVE, "2in", "3in", "inp", "pin", "pni")
+
+
+@dataclass(frozen=True)
+class Request:
+    """How many queries of a pattern a split should have; None, for 1p only, is all there are."""
+
+    split: str
+    name: str
+    pattern: Pattern
+    count: int | None
+
+
+def betae_preset(
+    graph: KnowledgeGraph,
+    patterns: Mapping[str, Pattern] | None = None,
+    count: int | None = None,
+) -> list[Request]:
+    """BetaE's composition, scaled to a graph; other patterns and another count if given.
+
+    As many training queries of each positive type as there are 1p queries, a tenth of that for all
+    other types, and about a thirtieth of each type, in whole thousands, for valid and test.
+    """
+    triples, level = graph.edges
+    whole = len(one_hop(triples[level == 0], graph.num_relations))
+    held_out = round(whole // 30, -3) or whole // 30
+    requests = []
+    for split in SPLITS:
+        for name, pattern in (patterns or named(BETAE)).items():
+            if split == "train" and name in BETAE and name not in BETAE_TRAIN:
+                continue
+            counts = {"train": whole if name in BETAE_POSITIVE else whole // 10}
+            wanted = count if count is not None else counts.get(split, held_out)
+            every = name == "1p" and count is None
+            requests.append(Request(split, name, pattern, None if every else wanted))
+    return requests
+
+
+def named(names: Iterable[str]) -> dict[str, Pattern]:
+    """Built-in patterns by name."""
+    patterns = named_patterns()
+    return {name: patterns[name] for name in names}
+
+
+def one_hop(triples: Ints, relations: int) -> Ints:
+    """Every (head, relation) that has an edge, in both directions, as head · 2R + relation."""
+    s, p, o = triples.T
+    return np.unique(np.concatenate([s * 2 * relations + p, o * 2 * relations + p + relations]))
+
+
+@dataclass
+class Sampler:
+    """Draws queries of a graph; the same seed gives the same queries."""
+
+    graph: KnowledgeGraph
+    seed: int = 0
+    max_answers: int = MAX_ANSWERS
+    _edges: dict[str, Edges] = field(default_factory=dict)
+
+    def sample(
+        self, request: Request, progress: Callable[[int], object] = lambda done: None
+    ) -> Queries:
+        """As many distinct queries as asked for, or as many as can be found."""
+        seed = [self.seed, SPLITS.index(request.split), *request.name.encode()]
+        random = np.random.default_rng(seed)
+        if request.count is None:
+            return self._accept(request, *self._all_one_hop(request.split))
+        found = [self._accept(request, *self._none(request.pattern))]
+        seen = _rows(*self._none(request.pattern))
+        idle = 0
+        while _total(found) < request.count and idle < PATIENCE:
+            constants, relations = ground(
+                request.pattern, self._graph(request.split), BATCH, random
+            )
+            rows = np.concatenate([seen, _rows(constants, relations)])
+            rows, first = np.unique(rows, return_index=True)
+            new = np.sort(first[first >= len(seen)]) - len(seen)
+            seen = rows
+            accepted = self._accept(request, constants[new], relations[new])
+            idle = 0 if len(accepted) else idle + 1
+            found.append(accepted)
+            progress(min(request.count, _total(found)))
+        return _head(_concatenate(request.pattern, found), request.count)
+
+    def _graph(self, split: str) -> Edges:
+        if split not in self._edges:
+            triples, level = self.graph.edges
+            known = triples[level <= SPLITS.index(split)]
+            entities, relations = len(self.graph.entity_ids), self.graph.num_relations
+            self._edges[split] = Edges.of(known, entities, relations)
+        return self._edges[split]
+
+    def _none(self, pattern: Pattern) -> tuple[Ints, Ints]:
+        return (
+            np.zeros((0, len(pattern.constants)), np.int64),
+            np.zeros((0, len(pattern.relations)), np.int64),
+        )
+
+    def _all_one_hop(self, split: str) -> tuple[Ints, Ints]:
+        """Every (head, relation) that has an edge of the split itself."""
+        triples, level = self.graph.edges
+        keys = one_hop(triples[level == SPLITS.index(split)], self.graph.num_relations)
+        head, relation = np.divmod(keys, 2 * self.graph.num_relations)
+        return head[:, None], relation[:, None]
+
+    def _accept(self, request: Request, constants: Ints, relations: Ints) -> Queries:
+        """The candidates that keep to the rules, with their answers; in batches."""
+        parts = [
+            self._accept_batch(request, constants[i : i + BATCH], relations[i : i + BATCH])
+            for i in range(0, max(1, len(constants)), BATCH)
+        ]
+        return _concatenate(request.pattern, parts)
+
+    def _accept_batch(self, request: Request, constants: Ints, relations: Ints) -> Queries:
+        database, pattern, split = self.graph.database, request.pattern, request.split
+        full = database.answer(pattern, constants, relations, split)
+        keep = full.counts > 0
+        if split != "train" and request.count is not None:
+            keep &= full.counts <= self.max_answers
+        relaxed = _without_negations(pattern)
+        if relaxed is not None:
+            loose = database.answer(
+                relaxed,
+                constants[:, _places(pattern.constants, relaxed.constants)],
+                relations[:, _places(pattern.relations, relaxed.relations)],
+                split,
+            )
+            keep &= loose.counts > full.counts
+        constants, relations, full = constants[keep], relations[keep], select(full, keep)
+        if split == "train":
+            easy, hard = full, Answers.none(len(constants))
+        else:
+            observed = SPLITS[SPLITS.index(split) - 1]
+            known = database.answer(pattern, constants, relations, observed)
+            easy, hard = split_answers(full, known, len(self.graph.entity_ids))
+            keep = hard.counts > 0
+            constants, relations = constants[keep], relations[keep]
+            easy, hard = select(easy, keep), select(hard, keep)
+        return Queries(pattern, constants.astype(np.int32), relations.astype(np.int32), easy, hard)
+
+
+def sample_all(
+    graph: KnowledgeGraph,
+    requests: list[Request],
+    seed: int = 0,
+    progress: Callable[[Request, int], object] = lambda request, done: None,
+) -> Mapping[str, Mapping[str, Queries]]:
+    """All requests, by split and name."""
+    sampler = Sampler(graph, seed)
+    splits: dict[str, dict[str, Queries]] = {}
+    for request in requests:
+        queries = sampler.sample(request, partial(progress, request))
+        progress(request, len(queries))
+        splits.setdefault(request.split, {})[request.name] = queries
+    return splits
+
+
+def split_answers(full: Answers, observed: Answers, entities: int) -> tuple[Answers, Answers]:
+    """Easy answers, which the observed graph has too, and hard ones, which it has not."""
+    keys = _owners(full) * entities + full.values
+    known = _owners(observed) * entities + observed.values
+    place = np.minimum(np.searchsorted(known, keys), max(0, len(known) - 1))
+    is_known = known[place] == keys if len(known) else np.zeros(len(keys), bool)
+    return _keep_values(full, is_known), _keep_values(full, ~is_known)
+
+
+def select(answers: Answers, keep: npt.NDArray[np.bool_]) -> Answers:
+    """The answers of some of the queries."""
+    counts = answers.counts
+    offsets = np.concatenate([[0], np.cumsum(counts[keep])]).astype(np.int64)
+    return Answers(offsets, answers.values[np.repeat(keep, counts)])
+
+
+def _keep_values(answers: Answers, keep: npt.NDArray[np.bool_]) -> Answers:
+    kept = np.concatenate([[0], np.cumsum(keep)])
+    return Answers(kept[answers.offsets].astype(np.int64), answers.values[keep])
+
+
+def _owners(answers: Answers) -> Ints:
+    return np.repeat(np.arange(len(answers)), answers.counts)
+
+
+def _rows(constants: Ints, relations: Ints) -> npt.NDArray[Any]:
+    """Each query as one value that can be compared with others."""
+    columns = np.ascontiguousarray(np.concatenate([constants, relations], axis=1), dtype=">i4")
+    return columns.view(np.dtype((np.void, 4 * columns.shape[1]))).ravel()
+
+
+def _places(names: list[str], wanted: list[str]) -> list[int]:
+    return [names.index(name) for name in wanted]
+
+
+def _without_negations(pattern: Pattern) -> Pattern | None:
+    """The part of a pattern that is about its answer before anything is denied, if that differs."""
+    formula = pattern.formula
+    parts = formula.parts if isinstance(formula, And) else (formula,)
+    left = [part for part in parts if not isinstance(part, Not)]
+    if len(left) in (0, len(parts)):
+        return None
+    # What a negation alone connected to the answer no longer says anything about it.
+    about: list[Formula] = []
+    reached: set[Term] = {FREE}
+    while touching := [part for part in left if not reached.isdisjoint(terms(part))]:
+        about += touching
+        reached.update(term for part in touching for term in terms(part))
+        left = [part for part in left if part not in touching]
+    return Pattern(And(tuple(about)) if len(about) > 1 else about[0])
+
+
+def _total(parts: list[Queries]) -> int:
+    return sum(map(len, parts))
+
+
+def _concatenate(pattern: Pattern, parts: list[Queries]) -> Queries:
+    return Queries(
+        pattern,
+        np.concatenate([part.constants for part in parts]),
+        np.concatenate([part.relations for part in parts]),
+        _join([part.easy for part in parts]),
+        _join([part.hard for part in parts]),
+    )
+
+
+def _join(parts: list[Answers]) -> Answers:
+    counts = np.concatenate([part.counts for part in parts])
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Answers(offsets, np.concatenate([part.values for part in parts]))
+
+
+def _head(queries: Queries, count: int) -> Queries:
+    keep = np.arange(len(queries)) < count
+    return Queries(
+        queries.pattern,
+        queries.constants[:count],
+        queries.relations[:count],
+        select(queries.easy, keep),
+        select(queries.hard, keep),
+    )

@@ -1,0 +1,63 @@
+"""Exact answers and sampling on FB15k-237, against plain Python sets in the same run."""
+
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from lmpnn_kge.grounding import Edges, ground
+from lmpnn_kge.kg import KnowledgeGraph
+from lmpnn_kge.query.patterns import BETAE, named_patterns
+from lmpnn_kge.sampling import betae_preset, sample_all
+from lmpnn_kge.store import QueryStore, write_store
+from tests import python_sets
+from tests.conftest import ROOT
+
+from .measure import peak_megabytes, seconds
+
+QUERIES = 5000
+
+
+def answering(graph: KnowledgeGraph) -> None:
+    edges = python_sets.adjacency(graph)
+    both = Edges.of(graph.edges[0], len(graph.entity_ids), graph.num_relations)
+    patterns, random = named_patterns(), np.random.default_rng(0)
+    total = np.zeros(2)
+    for name in BETAE:
+        pattern = patterns[name]
+        constants, relations = ground(pattern, both, 2 * QUERIES, random)
+        constants, relations = constants[:QUERIES], relations[:QUERIES]
+        ours = seconds(partial(graph.database.answer, pattern, constants, relations))
+        sets = seconds(partial(python_sets.answer, name, constants, relations, edges))
+        total += ours, sets
+        print(f"{name:4} {len(constants)} queries  {ours:6.3f} s  sets take {sets / ours:4.1f} ×")
+    print(f"all  {total[0]:6.3f} s  sets take {total[1] / total[0]:4.1f} ×", flush=True)
+
+
+def sampling(graph: KnowledgeGraph) -> None:
+    start = time.perf_counter()
+    splits = sample_all(graph, betae_preset(graph))
+    store = QueryStore(graph.name, graph.entity_ids, graph.relation_ids, splits, {})
+    with tempfile.TemporaryDirectory() as folder:
+        write_store(Path(folder) / "store", store)
+        taken = time.perf_counter() - start
+        counts = {split: sum(map(len, queries.values())) for split, queries in splits.items()}
+        print(f"sampled and written: {counts} in {taken:.0f} s, peak {peak_megabytes():,.0f} MB")
+        opened = seconds(lambda: QueryStore.open(Path(folder) / "store"))
+        print(f"reopened in {opened:.3f} s")
+
+
+def main() -> None:
+    folder = ROOT.parent / "shared" / "fb15k-237" / "dataset"
+    if not folder.is_dir():
+        print(f"{folder} is not there")
+        return
+    graph = KnowledgeGraph.open(folder)
+    answering(graph)
+    sampling(graph)
+
+
+if __name__ == "__main__":
+    main()

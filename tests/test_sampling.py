@@ -1,0 +1,140 @@
+"""Sampled queries keep to the protocol, and the same seed gives the same ones."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmpnn_kge.grounding import Edges, ground
+from lmpnn_kge.kg import KnowledgeGraph
+from lmpnn_kge.query.formula import And, literals
+from lmpnn_kge.query.patterns import BETAE, EFO1, Pattern, named_patterns
+from lmpnn_kge.sampling import Request, Sampler, betae_preset, sample_all
+
+from .conftest import TOY
+
+NAMES = [*BETAE, *EFO1]
+PATTERNS = named_patterns()
+
+
+@pytest.fixture(scope="module")
+def toy():
+    return KnowledgeGraph.open(TOY / "dataset")
+
+
+@pytest.fixture(scope="module")
+def sampled(toy):
+    requests = [
+        Request(split, name, PATTERNS[name], 20)
+        for split in ("train", "valid", "test")
+        for name in NAMES
+    ]
+    return sample_all(toy, requests, seed=1)
+
+
+def answers_of(graph, queries, row, split):
+    """One query by itself, as a check of the bulk."""
+    pattern = queries.pattern
+    return set(
+        graph.database.answer(
+            pattern, queries.constants[row : row + 1], queries.relations[row : row + 1], split
+        )
+        .of(0)
+        .tolist()
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("split", "observed"), [("valid", "train"), ("test", "valid")])
+def test_hard_answers_need_a_missing_edge_and_easy_ones_do_not(toy, sampled, name, split, observed):
+    queries = sampled[split][name]
+    for row in range(len(queries)):
+        easy, hard = (set(a.of(row).tolist()) for a in (queries.easy, queries.hard))
+        full = answers_of(toy, queries, row, split)
+        seen = answers_of(toy, queries, row, observed)
+        assert hard
+        assert len(full) <= 100
+        assert (easy, hard) == (full & seen, full - seen)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_training_queries_are_answered_on_the_training_graph(toy, sampled, name):
+    queries = sampled["train"][name]
+    assert len(queries.hard.values) == 0
+    for row in range(len(queries)):
+        assert set(queries.easy.of(row).tolist()) == answers_of(toy, queries, row, "train") != set()
+
+
+@pytest.mark.parametrize("name", ["1p", "2p", "2i", "pi", "2u", "2in", "inp", "pni", "3c", "2il"])
+def test_queries_are_found_and_distinct(sampled, name):
+    for split in ("train", "test"):
+        queries = sampled[split][name]
+        rows = np.concatenate([queries.constants, queries.relations], axis=1)
+        assert len(np.unique(rows, axis=0)) == len(rows) > 0
+
+
+@pytest.mark.parametrize(("name", "positive", "kept"), [("2in", "1p", [0]), ("inp", "2p", [0, 2])])
+def test_a_negation_changes_the_answers(toy, sampled, name, positive, kept):
+    queries = sampled["test"][name]
+    loose = toy.database.answer(
+        PATTERNS[positive], queries.constants[:, :1], queries.relations[:, kept]
+    )
+    for row in range(len(queries)):
+        assert answers_of(toy, queries, row, "test") < set(loose.of(row).tolist())
+
+
+def test_the_same_seed_gives_the_same_queries_whatever_the_threads(toy):
+    request = Request("test", "pi", PATTERNS["pi"], 15)
+    one, two, other = (Sampler(toy, seed).sample(request) for seed in (3, 3, 4))
+    toy.database.connection.execute("SET threads = 1")
+    single = Sampler(toy, 3).sample(request)
+    for again in (two, single):
+        assert np.array_equal(one.constants, again.constants)
+        assert np.array_equal(one.hard.values, again.hard.values)
+    assert not np.array_equal(one.constants, other.constants)
+
+
+def test_a_pattern_that_cannot_be_filled_gives_what_there_is(toy):
+    request = Request("test", "1p", PATTERNS["1p"], 10_000)
+    assert 0 < len(Sampler(toy).sample(request)) < 10_000
+
+
+def test_the_preset_has_the_composition_of_betae(toy):
+    requests = {(r.split, r.name): r.count for r in betae_preset(toy)}
+    train = {name for split, name in requests if split == "train"}
+    assert train == {"1p", "2p", "3p", "2i", "3i", "2in", "3in", "inp", "pin", "pni"}
+    assert {name for split, name in requests if split == "test"} == set(BETAE)
+    assert requests["train", "1p"] is None
+    assert requests["train", "2in"] == requests["train", "2p"] // 10
+    whole = Sampler(toy).sample(Request("train", "1p", PATTERNS["1p"], None))
+    assert len(whole) == requests["train", "2p"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=5, deadline=None)
+def test_a_grounded_query_has_an_answer_before_anything_is_denied(toy, name, seed):
+    pattern = PATTERNS[name]
+    triples, _ = toy.edges
+    edges = Edges.of(triples, len(toy.entity_ids), toy.num_relations)
+    constants, relations = ground(pattern, edges, 200, np.random.default_rng(seed))
+    if not len(constants) or name in ("coauthor",):
+        return
+    atoms = tuple(literals(pattern.formula))
+    everything = Pattern(And(atoms) if len(atoms) > 1 else atoms[0])
+    assert everything.constants == pattern.constants
+    answers = toy.database.answer(everything, constants, relations)
+    assert (answers.counts > 0).all()
+
+
+@pytest.mark.parametrize("name", ["2p", "3p", "pi", "2i"])
+def test_no_step_is_undone_and_no_branch_repeated(toy, name):
+    triples, _ = toy.edges
+    edges = Edges.of(triples, len(toy.entity_ids), toy.num_relations)
+    constants, relations = ground(PATTERNS[name], edges, 2000, np.random.default_rng(0))
+    assert len(constants) > 100
+    if name == "2i":
+        same = (constants[:, 0] == constants[:, 1]) & (relations[:, 0] == relations[:, 1])
+        assert not same.any()
+    else:
+        assert not (relations[:, 1] == edges.inverse(relations[:, 0])).any()
