@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from lmpnn_kge.query.patterns import Pattern
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +36,40 @@ class Answers:
     def counts(self) -> Int64s:
         return np.diff(self.offsets)
 
+    @property
+    def owners(self) -> Int64s:
+        """The query that each value answers."""
+        return np.repeat(np.arange(len(self)), self.counts)
+
     @classmethod
     def none(cls, queries: int) -> Answers:
         return cls(np.zeros(queries + 1, np.int64), np.zeros(0, np.int32))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Answers]) -> Answers:
+        """The answers of the queries of all parts."""
+        offsets = _offsets(np.concatenate([part.counts for part in parts]))
+        costs = [part.costs for part in parts if part.costs is not None]
+        return cls(
+            offsets,
+            np.concatenate([part.values for part in parts]),
+            np.concatenate(costs) if len(costs) == len(parts) else None,
+        )
+
+    def only(self, values: Mask) -> Answers:
+        """Some of the values of every query."""
+        kept = np.concatenate([[0], np.cumsum(values)]).astype(np.int64)
+        costs = None if self.costs is None else self.costs[values]
+        return Answers(kept[self.offsets], self.values[values], costs)
+
+    def select(self, queries: Mask) -> Answers:
+        """Some of the queries."""
+        kept = self.only(np.repeat(queries, self.counts))
+        return Answers(_offsets(self.counts[queries]), kept.values, kept.costs)
+
+
+def _offsets(counts: Int64s) -> Int64s:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +83,30 @@ class Queries:
 
     pattern: Pattern
     constants: Int32s  # [n, c]
-    relations: Int32s  # [n, r]
+    relations: Int32s  # [n, r]; relation r + R is the inverse of r
     easy: Answers
     hard: Answers
 
     def __len__(self) -> int:
         return len(self.easy)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Queries]) -> Queries:
+        """The queries of all parts, which have one pattern."""
+        return cls(
+            parts[0].pattern,
+            np.concatenate([part.constants for part in parts]),
+            np.concatenate([part.relations for part in parts]),
+            Answers.joined([part.easy for part in parts]),
+            Answers.joined([part.hard for part in parts]),
+        )
+
+    def select(self, queries: Mask) -> Queries:
+        """Some of the queries."""
+        return Queries(
+            self.pattern,
+            self.constants[queries],
+            self.relations[queries],
+            self.easy.select(queries),
+            self.hard.select(queries),
+        )

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lmpnn_kge.query.formula import FREE, Atom, Constant, Equal, Term, literals
+from lmpnn_kge.errors import QueryError
+from lmpnn_kge.query.formula import FREE, Atom, Constant, Term, literals
 from lmpnn_kge.query.patterns import Pattern
 
 Ints = npt.NDArray[np.integer[Any]]
@@ -126,11 +127,15 @@ def ground(
         good &= found
         steps.append(_Step(atom, known, other))
     good &= ~_undone(steps, relations, edges, count) & ~_repeated(steps, values, relations, edges)
-    names = pattern.constants
-    constants = np.stack([values[Constant(name)][good] for name in names], axis=1) if names else (
-        np.zeros((int(good.sum()), 0), np.int64)
-    )  # fmt: skip
-    return constants, np.stack([relations[name][good] for name in pattern.relations], axis=1)
+    for name in pattern.constants:  # one that no atom mentions may be anything
+        values.setdefault(Constant(name), random.integers(edges.entities, size=count))
+    constants = [values[Constant(name)][good] for name in pattern.constants]
+    places = [relations[name][good] for name in pattern.relations]
+    return _columns(constants, int(good.sum())), _columns(places, int(good.sum()))
+
+
+def _columns(columns: list[Ints], rows: int) -> Ints:
+    return np.stack(columns, axis=1) if columns else np.zeros((rows, 0), np.int64)
 
 
 @dataclass(frozen=True)
@@ -150,11 +155,11 @@ class _Step:
 def _order(pattern: Pattern) -> Iterator[tuple[Atom, Term]]:
     """Atoms so that each has a term that those before it filled, with that term."""
     atoms = [literal for literal in literals(pattern.formula) if isinstance(literal, Atom)]
-    equal = [literal for literal in literals(pattern.formula) if isinstance(literal, Equal)]
     known: set[Term] = {FREE}
     while atoms:
         touching = next((atom for atom in atoms if not known.isdisjoint(atom.terms)), None)
-        assert touching is not None, f"{pattern} hangs together by {equal} only"
+        if touching is None:
+            raise QueryError(f"{pattern} cannot be sampled: its atoms do not hang together")
         atoms.remove(touching)
         yield touching, touching.tail if touching.tail in known else touching.head
         known.update(touching.terms)

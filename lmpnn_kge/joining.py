@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from lmpnn_kge.columns import Answers, Int32s, Int64s, Queries
+from lmpnn_kge.columns import Answers, Int32s, Queries
 from lmpnn_kge.errors import examples
 from lmpnn_kge.store import QueryStore
 
@@ -67,27 +66,19 @@ def _rows(ids: list[str], table: list[str]) -> Int32s:
 def _renumber(queries: Queries, entities: Int32s, both: Int32s) -> tuple[Queries, int, int]:
     """The queries that are left, how many are not, and how many answers the others lost."""
     constants, relations = entities[queries.constants], both[queries.relations]
-    sides = [(answers, entities[answers.values]) for answers in (queries.easy, queries.hard)]
-    easy, hard = (_count(answers, values >= 0) for answers, values in sides)
+    easy, hard = (_renumber_answers(answers, entities) for answers in (queries.easy, queries.hard))
     # A query that asked for what is hard to find is not kept for what is easy.
-    answered = (hard > 0) | ((queries.hard.counts == 0) & (easy > 0))
+    answered = (hard.counts > 0) | ((queries.hard.counts == 0) & (easy.counts > 0))
     keep = (constants >= 0).all(axis=1) & (relations >= 0).all(axis=1) & answered
-    kept = [_select(answers, values, keep) for answers, values in sides]
-    before = sum(int(answers.counts[keep].sum()) for answers, _ in sides)
-    lost = before - sum(len(answers.values) for answers in kept)
-    left = Queries(queries.pattern, constants[keep], relations[keep], kept[0], kept[1])
-    return left, int((~keep).sum()), lost
+    lost = (queries.easy.counts - easy.counts + queries.hard.counts - hard.counts)[keep].sum()
+    left = Queries(queries.pattern, constants, relations, easy, hard).select(keep)
+    return left, int((~keep).sum()), int(lost)
 
 
-def _count(answers: Answers, known: npt.NDArray[np.bool_]) -> Int64s:
-    """How many answers of each query are known."""
-    return np.diff(np.concatenate([[0], np.cumsum(known)])[answers.offsets])
-
-
-def _select(answers: Answers, values: Int32s, keep: npt.NDArray[np.bool_]) -> Answers:
-    query = np.repeat(np.arange(len(answers)), answers.counts)
-    known = (values >= 0) & keep[query]
-    order = np.lexsort((values[known], query[known]))
-    offsets = np.concatenate([[0], np.cumsum(_count(answers, known)[keep])])
-    costs = None if answers.costs is None else answers.costs[known][order]
-    return Answers(offsets, values[known][order], costs)
+def _renumber_answers(answers: Answers, entities: Int32s) -> Answers:
+    """The known answers in their new numbers, sorted again."""
+    values = entities[answers.values]
+    known = replace(answers, values=values).only(values >= 0)
+    order = np.lexsort((known.values, known.owners))
+    costs = None if known.costs is None else known.costs[order]
+    return Answers(known.offsets, known.values[order], costs)

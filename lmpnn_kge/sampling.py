@@ -117,7 +117,8 @@ class Sampler:
             idle = 0 if len(accepted) else idle + 1
             found.append(accepted)
             progress(min(request.count, _total(found)))
-        return _head(_concatenate(request.pattern, found), request.count)
+        queries = Queries.joined(found)
+        return queries.select(np.arange(len(queries)) < request.count)
 
     def _graph(self, split: str) -> Edges:
         if split not in self._edges:
@@ -146,7 +147,7 @@ class Sampler:
             self._accept_batch(request, constants[i : i + BATCH], relations[i : i + BATCH])
             for i in range(0, max(1, len(constants)), BATCH)
         ]
-        return _concatenate(request.pattern, parts)
+        return Queries.joined(parts)
 
     def _accept_batch(self, request: Request, constants: Ints, relations: Ints) -> Queries:
         database, pattern, split = self.graph.database, request.pattern, request.split
@@ -163,17 +164,14 @@ class Sampler:
                 split,
             )
             keep &= loose.counts > full.counts
-        constants, relations, full = constants[keep], relations[keep], select(full, keep)
-        if split == "train":
-            easy, hard = full, Answers.none(len(constants))
-        else:
+        easy, hard = full, Answers.none(len(full))
+        if split != "train":
             observed = SPLITS[SPLITS.index(split) - 1]
             known = database.answer(pattern, constants, relations, observed)
             easy, hard = split_answers(full, known, len(self.graph.entity_ids))
-            keep = hard.counts > 0
-            constants, relations = constants[keep], relations[keep]
-            easy, hard = select(easy, keep), select(hard, keep)
-        return Queries(pattern, constants.astype(np.int32), relations.astype(np.int32), easy, hard)
+            keep &= hard.counts > 0
+        candidates = constants.astype(np.int32), relations.astype(np.int32)
+        return Queries(pattern, *candidates, easy, hard).select(keep)
 
 
 def sample_all(
@@ -194,27 +192,11 @@ def sample_all(
 
 def split_answers(full: Answers, observed: Answers, entities: int) -> tuple[Answers, Answers]:
     """Easy answers, which the observed graph has too, and hard ones, which it has not."""
-    keys = _owners(full) * entities + full.values
-    known = _owners(observed) * entities + observed.values
+    keys = full.owners * entities + full.values
+    known = observed.owners * entities + observed.values
     place = np.minimum(np.searchsorted(known, keys), max(0, len(known) - 1))
     is_known = known[place] == keys if len(known) else np.zeros(len(keys), bool)
-    return _keep_values(full, is_known), _keep_values(full, ~is_known)
-
-
-def select(answers: Answers, keep: npt.NDArray[np.bool_]) -> Answers:
-    """The answers of some of the queries."""
-    counts = answers.counts
-    offsets = np.concatenate([[0], np.cumsum(counts[keep])]).astype(np.int64)
-    return Answers(offsets, answers.values[np.repeat(keep, counts)])
-
-
-def _keep_values(answers: Answers, keep: npt.NDArray[np.bool_]) -> Answers:
-    kept = np.concatenate([[0], np.cumsum(keep)])
-    return Answers(kept[answers.offsets].astype(np.int64), answers.values[keep])
-
-
-def _owners(answers: Answers) -> Ints:
-    return np.repeat(np.arange(len(answers)), answers.counts)
+    return full.only(is_known), full.only(~is_known)
 
 
 def _rows(constants: Ints, relations: Ints) -> npt.NDArray[Any]:
@@ -246,30 +228,3 @@ def _without_negations(pattern: Pattern) -> Pattern | None:
 
 def _total(parts: list[Queries]) -> int:
     return sum(map(len, parts))
-
-
-def _concatenate(pattern: Pattern, parts: list[Queries]) -> Queries:
-    return Queries(
-        pattern,
-        np.concatenate([part.constants for part in parts]),
-        np.concatenate([part.relations for part in parts]),
-        _join([part.easy for part in parts]),
-        _join([part.hard for part in parts]),
-    )
-
-
-def _join(parts: list[Answers]) -> Answers:
-    counts = np.concatenate([part.counts for part in parts])
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return Answers(offsets, np.concatenate([part.values for part in parts]))
-
-
-def _head(queries: Queries, count: int) -> Queries:
-    keep = np.arange(len(queries)) < count
-    return Queries(
-        queries.pattern,
-        queries.constants[:count],
-        queries.relations[:count],
-        select(queries.easy, keep),
-        select(queries.hard, keep),
-    )

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from lmpnn_kge.errors import QueryError
 from lmpnn_kge.query.formula import FREE, Atom, Constant, Equal, Term, Variable
 from lmpnn_kge.query.normal import Conjunct, Literal, substitute
 
@@ -46,12 +47,14 @@ def compile_sql(
     relations: Sequence[str],
     *,
     priced: bool = False,
+    max_ranging: int | None = None,
 ) -> str:
     """The statement for a pattern in normal form, whose places are filled in the given order.
 
     priced adds the cost of the cheapest witness: the least sum of the costs of its edges.
+    max_ranging is how many variables may range over all entities at once.
     """
-    compiler = _Compiler(list(constants), list(relations), priced)
+    compiler = _Compiler(list(constants), list(relations), priced, max_ranging)
     results = [compiler.conjunct(disjunct, (FREE,)) for disjunct in disjuncts]
     # What is taken out of something must be made once, or DuckDB would make it for every row.
     steps = ",\n".join(
@@ -69,6 +72,7 @@ class _Compiler:
     constants: list[str]
     relations: list[str]
     priced: bool
+    max_ranging: int | None
     steps: dict[str, str] = field(default_factory=dict)  # tables by name, in order
 
     def conjunct(self, conjunct: Conjunct, outputs: tuple[Variable, ...]) -> str:
@@ -135,16 +139,23 @@ class _Compiler:
                     columns[term] = column
             joins.append(f"JOIN {table} {alias} ON {' AND '.join(on)}")
             costs.append(f"{alias}.cost")
-        for variable in dict.fromkeys([*_all_variables(items), *keep]):
-            if variable not in columns:
-                columns[variable] = f"e{len(joins)}.e"
-                joins.append(f"CROSS JOIN entities e{len(joins)}")
+        ranging = [v for v in dict.fromkeys([*_all_variables(items), *keep]) if v not in columns]
+        if self.max_ranging is not None and len(ranging) > self.max_ranging:
+            names = ", ".join(f"?{variable.name}" for variable in ranging)
+            raise QueryError(
+                f"no positive atom binds {names}: too many combinations for a graph of this size"
+            )
+        for variable in ranging:
+            columns[variable] = f"e{len(joins)}.e"
+            joins.append(f"CROSS JOIN entities e{len(joins)}")
+        # Of what ranges over everything, most rows would be the same without it.
+        distinct = distinct or not set(ranging) <= set(keep)
         conditions = [self._condition(item, columns) for item in items if not _is_positive(item)]
         chosen = ["queries.q", *(f"{columns[v]} AS {_column(v)}" for v in keep)]
         if self.priced:
             chosen.append(f"min({' + '.join(costs) or 0}) AS cost")
         lines = [f"SELECT {'DISTINCT ' * (distinct and not self.priced)}{', '.join(chosen)}"]
-        lines += ["FROM queries", *joins]
+        lines += _from(joins)
         if conditions:
             lines.append("WHERE " + "\n    AND ".join(conditions))
         if self.priced:
@@ -173,6 +184,18 @@ class _Compiler:
         on += [f"{column} = {columns[term]}" for term, column in pairs if term in columns]
         negation = "" if isinstance(item, _Exists) else "NOT "
         return f"{negation}EXISTS (SELECT 1 FROM {table} n WHERE {' AND '.join(on)})"
+
+
+def _from(joins: list[str]) -> list[str]:
+    """The FROM clause, in an order to be kept: the first table streams past the queries.
+
+    What comes first is read in parallel; the rest is hashed, and hashed edges are as large as they
+    will ever be, unlike what a join makes of them.
+    """
+    if not joins or not joins[0].startswith("JOIN "):
+        return ["FROM queries", *joins]
+    table, _, condition = joins[0].removeprefix("JOIN ").partition(" ON ")
+    return [f"FROM {table}", f"JOIN queries ON {condition}", *joins[1:]]
 
 
 def _without_equalities(conjunct: Conjunct) -> Conjunct:
