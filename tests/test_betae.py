@@ -17,6 +17,7 @@ from lmpnn_kge.betae import (
     import_betae,
 )
 from lmpnn_kge.betae_graph import from_betae, to_betae
+from lmpnn_kge.cli import main
 from lmpnn_kge.cli.queries import queries as queries_command
 from lmpnn_kge.errors import DatasetError
 from lmpnn_kge.kg import KnowledgeGraph
@@ -24,6 +25,7 @@ from lmpnn_kge.query.formula import to_text
 from lmpnn_kge.query.patterns import BETAE, parse_pattern
 from lmpnn_kge.store import QueryStore, write_store
 
+from . import libkge_files
 from .test_store import content, queries, stores
 
 ENTITIES = ["/m/a", "/m/b", "/m/c", "/m/d"]
@@ -423,3 +425,30 @@ def test_the_commands_import_and_export(folder, tmp_path):
     assert "note: test: skipped 2 2u-DM" in imported.stderr
     assert run("export", tmp_path / "store", "--out", tmp_path / "out").exit_code == 0
     assert content(import_betae(tmp_path / "out")[0])[4] == content(import_betae(folder)[0])[4]
+
+
+def test_imported_queries_are_joined_to_a_checkpoint_by_name(folder, tmp_path):
+    """The checkpoint of the helper has five entities of its own names; one of them is ours."""
+    made = libkge_files.content()
+    made["dataset"]["meta"]["entity_ids"][4] = "/m/d"
+    made["dataset"]["meta"]["relation_ids"][:2] = ["z", "/x/y"]
+    file = libkge_files.save(tmp_path / "file.pt", made)
+    arguments = ["queries", "import", str(folder), "--out", str(tmp_path / "store")]
+    result = CliRunner().invoke(main, [*arguments, "--checkpoint", str(file)])
+    assert result.exit_code == 0, result.output
+    assert "unknown entities: 3 ('/m/a', '/m/b', '/m/c')" in result.output
+    joined = QueryStore.open(tmp_path / "store")
+    assert joined.entity_ids[4] == "/m/d"
+    one_hop = joined.splits["train"]["1p"]
+    assert one_hop.constants.tolist() == [[4]]  # entity 3 there
+    assert one_hop.relations.tolist() == [[0]]  # relation 2 there: z forwards
+    assert one_hop.easy.values.tolist() == [4]
+
+
+def test_a_checkpoint_without_names_cannot_be_joined(folder, tmp_path):
+    file = libkge_files.save(tmp_path / "file.pt", libkge_files.content(dataset=None))
+    arguments = ["queries", "import", str(folder), "--out", str(tmp_path / "store")]
+    result = CliRunner().invoke(main, [*arguments, "--checkpoint", str(file)])
+    assert result.exit_code == 2
+    assert "has no names to join by" in result.output
+    assert not (tmp_path / "store").exists()

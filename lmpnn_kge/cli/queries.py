@@ -22,14 +22,37 @@ def queries() -> None:
 @queries.command("import")
 @click.argument("folder", type=click.Path(), metavar="BETAE_DIR")
 @click.option("--out", required=True, type=click.Path(), metavar="DIR", help="The store to write.")
-def import_(folder: str, out: str) -> None:
-    """Read the queries of a BetaE folder into a store; nothing in its pickles is run."""
-    from lmpnn_kge.betae import import_betae
-    from lmpnn_kge.store import write_store
+@click.option(
+    "--checkpoint", type=click.Path(readable=False), metavar="FILE", help="Join it to these names."
+)
+def import_(folder: str, out: str, checkpoint: str | None) -> None:
+    """Read the queries of a BetaE folder into a store; nothing in its pickles is run.
 
+    With a checkpoint, entities and relations are joined to its own by name, and what it does not
+    know is left out and counted.
+    """
+    from lmpnn_kge.betae import import_betae
+    from lmpnn_kge.store import is_store, write_store
+    from lmpnn_kge.whole import check_place
+
+    check_place(out, is_store)
     found, notes = import_betae(folder)
+    if checkpoint is not None:
+        found, report = _joined(found, checkpoint)
+        notes.append(report)
     _print_table(describe(write_store(out, found)))
     _print_notes(notes)
+
+
+def _joined(store: QueryStore, checkpoint: str) -> tuple[QueryStore, str]:
+    from lmpnn_kge.joining import join_store
+    from lmpnn_kge.libkge.checkpoint import read_checkpoint
+
+    file = read_checkpoint(checkpoint)
+    if file.entity_ids is None or file.relation_ids is None:
+        raise file.error("a training checkpoint has no names to join by; package it with LibKGE")
+    joined, report = join_store(store, file.entity_ids, file.relation_ids)
+    return joined, f"joined to {checkpoint}: {report}"
 
 
 @queries.command()
