@@ -7,6 +7,7 @@ from lmpnn_kge import LibkgeDataset, PluginError, open_backbone, read_checkpoint
 from lmpnn_kge.ranking import rank_split
 
 from .conftest import TOY
+from .libkge_files import Config, content, save
 
 REFERENCES = {path.stem: path for path in (TOY / "reference").glob("*.npz")}
 FILES = sorted(
@@ -56,3 +57,20 @@ def test_ranking_reproduces_the_metric_that_libkge_recorded(path, toy_dataset):
 def test_a_model_that_no_backbone_reads_is_named():
     with pytest.raises(PluginError, match="is a CP, which no installed backbone reads"):
         open_backbone(TOY / "checkpoints" / "cp.package.pt")
+
+
+def test_files_of_early_2019_have_neither_type_nor_model_tuple(tmp_path):
+    today = content()
+    state, _ = today.pop("model")
+    del today["type"]
+    old = {name.replace("_embeddings", "embeddings"): tensor for name, tensor in state.items()}
+    file = save(tmp_path / "old.pt", today | {"model_state_dict": old})
+    checkpoint = read_checkpoint(file)
+    assert (checkpoint.kind, checkpoint.model) == ("training", "DistMult")
+    assert checkpoint.entities.equal(state["_entity_embedder._embeddings.weight"])
+
+
+def test_a_file_may_leave_the_model_section_to_libkges_defaults(tmp_path):
+    options = {"model": "complex", "dataset": {"name": "tiny"}}
+    file = save(tmp_path / "short.pt", content(config=Config(options)))
+    assert type(open_backbone(file)).__name__ == "ComplEx"
