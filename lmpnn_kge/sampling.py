@@ -30,8 +30,8 @@ BATCH = 10_000
 #: Answers that a valid or test query may have, as in BetaE.
 MAX_ANSWERS = 100
 
-#: Rounds in a row without a new query after which a pattern is given up.
-PATIENCE = 20
+#: Rounds in a row with few new queries after which a pattern is given up.
+PATIENCE, FEW = 20, 10
 
 #: BetaE's training patterns; the others appear only in valid and test.
 BETAE_POSITIVE = ("1p", "2p", "3p", "2i", "3i")
@@ -103,18 +103,18 @@ class Sampler:
         if request.count is None:
             return self._accept(request, *self._all_one_hop(request.split))
         found = [self._accept(request, *self._none(request.pattern))]
-        seen = _rows(*self._none(request.pattern))
+        seen = _fingerprints(*self._none(request.pattern))
         idle = 0
         while _total(found) < request.count and idle < PATIENCE:
             constants, relations = ground(
                 request.pattern, self._graph(request.split), BATCH, random
             )
-            rows = np.concatenate([seen, _rows(constants, relations)])
+            rows = np.concatenate([seen, _fingerprints(constants, relations)])
             rows, first = np.unique(rows, return_index=True)
             new = np.sort(first[first >= len(seen)]) - len(seen)
             seen = rows
             accepted = self._accept(request, constants[new], relations[new])
-            idle = 0 if len(accepted) else idle + 1
+            idle = 0 if len(accepted) >= FEW else idle + 1
             found.append(accepted)
             progress(min(request.count, _total(found)))
         queries = Queries.joined(found)
@@ -199,10 +199,13 @@ def split_answers(full: Answers, observed: Answers, entities: int) -> tuple[Answ
     return full.only(is_known), full.only(~is_known)
 
 
-def _rows(constants: Ints, relations: Ints) -> npt.NDArray[Any]:
-    """Each query as one value that can be compared with others."""
-    columns = np.ascontiguousarray(np.concatenate([constants, relations], axis=1), dtype=">i4")
-    return columns.view(np.dtype((np.void, 4 * columns.shape[1]))).ravel()
+def _fingerprints(constants: Ints, relations: Ints) -> npt.NDArray[np.uint64]:
+    """Each query as one number; that two share one is too rare to care, and only leaves one out."""
+    mixed = np.zeros(len(constants), np.uint64)
+    for column in (*constants.T, *relations.T):
+        mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return mixed
 
 
 def _places(names: list[str], wanted: list[str]) -> list[int]:
