@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmpnn_kge.columns import Answers
-from lmpnn_kge.errors import DatasetError, choices
+from lmpnn_kge.errors import DatasetError, QueryError, choices
 from lmpnn_kge.libkge.dataset import SPLITS
 from lmpnn_kge.query.normal import normalise
 from lmpnn_kge.query.patterns import Pattern
@@ -21,6 +21,9 @@ Ints = npt.NDArray[np.integer[Any]]
 
 #: Combinations of entities that a statement may go through where no edge limits them.
 MAX_COMBINATIONS = 1e9
+
+#: What DuckDB may use; a million queries of FB15k-237 need a quarter of it.
+MEMORY = "4GB"
 
 
 class Database:
@@ -37,6 +40,8 @@ class Database:
         self.connection = duckdb.connect()
         # The order of joins is ours: DuckDB takes what a join makes of many edges for a few rows.
         self.connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+        # A formula can ask for anything; one that asks for too much must not take the disk instead.
+        self.connection.execute(f"SET memory_limit = '{MEMORY}'; SET temp_directory = ''")
         if threads is not None:
             self.connection.execute(f"SET threads = {int(threads)}")
         s, p, o = triples.T
@@ -77,7 +82,12 @@ class Database:
             math.log(MAX_COMBINATIONS / max(1, len(constants)), max(2, self.entities))
         )
         statement = sql(pattern, priced=priced, max_ranging=max_ranging)
-        found = self.connection.execute(statement).fetchnumpy()
+        try:
+            found = self.connection.execute(statement).fetchnumpy()
+        except duckdb.OutOfMemoryException as error:
+            raise QueryError(f"the formula has too many combinations for {MEMORY}") from error
+        except (duckdb.InterruptException, RuntimeError) as error:  # DuckDB's word for Ctrl-C
+            raise KeyboardInterrupt from error
         # Query and answer in one number; half as wide, it sorts twice as fast.
         width = np.int32 if len(constants) * self.entities < 2**31 else np.int64
         keys = found["q"].astype(width) * width(self.entities) + found["answer"]

@@ -32,7 +32,9 @@ class QueryError(LmpnnError):
 
     def __init__(self, message: str, text: str | None = None, column: int = 0):
         super().__init__(message if text is None else f"{message} (column {column + 1})")
-        self.excerpt = None if text is None else f"{text}\n{' ' * column}^"
+        self.excerpt = None
+        if text is not None:
+            self.excerpt = f"{printable(text)}\n{' ' * len(printable(text[:column]))}^"
 
 
 def short(value: object, most: int = 200) -> str:

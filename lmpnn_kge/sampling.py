@@ -226,6 +226,8 @@ def _without_negations(pattern: Pattern) -> Pattern | None:
         about += touching
         reached.update(term for part in touching for term in terms(part))
         left = [part for part in left if part not in touching]
+    if not about:
+        return None
     return Pattern(And(tuple(about)) if len(about) > 1 else about[0])
 
 

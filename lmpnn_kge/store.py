@@ -21,7 +21,7 @@ from urllib.parse import quote
 import numpy as np
 import numpy.typing as npt
 
-from lmpnn_kge.columns import Answers, Queries
+from lmpnn_kge.columns import Answers, Int32s, Queries
 from lmpnn_kge.errors import DatasetError, QueryError, choices, short
 from lmpnn_kge.libkge.dataset import SPLITS, name_rows
 from lmpnn_kge.query.formula import And, Atom, Constant, Equal, Formula, Not, Or, Term
@@ -62,15 +62,23 @@ class QueryStore:
             graph, provenance = manifest["graph"], manifest["provenance"]
             if not isinstance(graph, str) or not isinstance(provenance, dict):
                 raise TypeError("it names no graph")
+        entities, relations = _read_ids(folder, "entities"), _read_ids(folder, "relations")
+        limits = len(entities), 2 * len(relations)
+        with _reading(folder / "manifest.json"):
             splits = {
-                split: _Split(folder / _split_name(split), dict(entries))
+                split: _Split(folder / _split_name(split), dict(entries), limits)
                 for split, entries in manifest["splits"].items()
             }
-        entities, relations = _read_ids(folder, "entities"), _read_ids(folder, "relations")
         store = cls(graph, entities, relations, splits, provenance, folder)
         for found in splits.values():
             list(found.values())  # to map the files is to check them
         return store
+
+    def names(self, entities: Int32s) -> list[str]:
+        """The names of answers."""
+        if len(entities) and not 0 <= entities.min() <= entities.max() < len(self.entity_ids):
+            raise DatasetError(f"{self.folder} is damaged: it has answers that are no entities")
+        return [self.entity_ids[entity] for entity in entities]
 
     def question(self, queries: Queries, row: int) -> Formula:
         """One query as a formula over names."""
@@ -87,9 +95,10 @@ class QueryStore:
 class _Split(Mapping[str, Queries]):
     """Maps the files of a pattern when it is asked for, so that few are open at a time."""
 
-    def __init__(self, folder: Path, entries: dict[str, Any]):
+    def __init__(self, folder: Path, entries: dict[str, Any], limits: tuple[int, int]):
         self.folder = folder
         self.entries = entries
+        self.limits = limits  # of the numbers of entities and of relations
 
     def __getitem__(self, name: str) -> Queries:
         entry = self.entries[name]
@@ -105,7 +114,7 @@ class _Split(Mapping[str, Queries]):
                 for s in ("easy", "hard")
             )
             queries = Queries(pattern, arrays["constants"], arrays["relations"], easy, hard)
-            _check(queries)
+            _check(queries, self.limits)
         return queries
 
     def __iter__(self) -> Iterator[str]:
@@ -120,11 +129,14 @@ def write_store(folder: str | Path, store: QueryStore) -> QueryStore:
     folder = Path(folder)
     with whole_folder(folder, may_replace=is_store) as aside:
         splits = {}
+        limits = len(store.entity_ids), 2 * len(store.relation_ids)
         for split in sorted(map(_split_name, store.splits), key=SPLITS.index):
             (aside / split).mkdir()
             found = store.splits[split]
             names = sorted(found, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
-            splits[split] = {name: _write(aside / split, name, found[name]) for name in names}
+            splits[split] = {
+                name: _write(aside / split, name, found[name], limits) for name in names
+            }
         for name, ids in (("entities", store.entity_ids), ("relations", store.relation_ids)):
             (aside / f"{name}.json").write_text(json.dumps(name_rows(list(ids)), indent=0) + "\n")
         manifest = {
@@ -174,8 +186,8 @@ def _columns(queries: Queries) -> dict[str, npt.NDArray[Any]]:
     return {c: np.ascontiguousarray(value, _dtype(c)) for c, value in found.items()}
 
 
-def _write(folder: Path, name: str, queries: Queries) -> dict[str, Any]:
-    _check(queries)
+def _write(folder: Path, name: str, queries: Queries, limits: tuple[int, int]) -> dict[str, Any]:
+    _check(queries, limits)
     columns = _columns(queries)
     for column, value in columns.items():
         np.save(folder / _file_name(name, column), value, allow_pickle=False)
@@ -192,13 +204,16 @@ def _map_array(file: Path, column: str, shape: Any) -> npt.NDArray[Any]:
         return np.asarray(array)
 
 
-def _check(queries: Queries) -> None:
-    """ValueError where columns do not fit together, as far as that is told by their ends."""
+def _check(queries: Queries, limits: tuple[int, int]) -> None:
+    """ValueError where columns do not fit together; of answers only the ends are looked at."""
     count, pattern = len(queries), queries.pattern
     if queries.constants.shape != (count, len(pattern.constants)):
         raise ValueError(f"{count} queries have constants {list(queries.constants.shape)}")
     if queries.relations.shape != (count, len(pattern.relations)):
         raise ValueError(f"{count} queries have relations {list(queries.relations.shape)}")
+    for numbers, limit in zip((queries.constants, queries.relations), limits, strict=True):
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < limit:
+            raise ValueError(f"a query has a number outside 0 to {limit - 1}")
     for side, answers in (("easy", queries.easy), ("hard", queries.hard)):
         ends = (len(answers), int(answers.offsets[0]), int(answers.offsets[-1]))
         if ends != (count, 0, len(answers.values)):

@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lmpnn_kge.cli import main
 from lmpnn_kge.grounding import Edges, ground
 from lmpnn_kge.kg import KnowledgeGraph
 from lmpnn_kge.query.formula import And, literals
 from lmpnn_kge.query.patterns import BETAE, EFO1, Pattern, named_patterns
 from lmpnn_kge.sampling import Request, Sampler, betae_preset, sample_all
+from lmpnn_kge.store import QueryStore
 
 from .conftest import TOY
 
@@ -138,3 +141,49 @@ def test_no_step_is_undone_and_no_branch_repeated(toy, name):
         assert not same.any()
     else:
         assert not (relations[:, 1] == edges.inverse(relations[:, 0])).any()
+
+
+def sample(tmp_path, *arguments, code=0):
+    command = ["sample", "--dataset", str(TOY / "dataset"), "--out", str(tmp_path / "store")]
+    result = CliRunner().invoke(main, [*command, *arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_patterns_of_ones_own_are_sampled_beside_the_preset(tmp_path):
+    (tmp_path / "mine.yaml").write_text("triangle: r1(s1,e1)&r2(e1,f)&r3(s1,f)\n")
+    sample(tmp_path, "--patterns", str(tmp_path / "mine.yaml"), "--count", "3")
+    found = QueryStore.open(tmp_path / "store").splits["train"]
+    assert len(found["triangle"]) == 3
+    assert len(found["2p"]) == 3
+
+
+def test_a_pattern_that_only_a_negation_ties_to_its_answer(tmp_path):
+    (tmp_path / "mine.yaml").write_text("odd: '!r1(e1,f)&r2(s1,e1)'\n")
+    arguments = ["--patterns", str(tmp_path / "mine.yaml"), "--types", "odd", "--count", "2"]
+    sample(tmp_path, *arguments)
+    assert len(QueryStore.open(tmp_path / "store").splits["train"]["odd"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--types", "2q"], "no type is called '2q'; choose from: 1p"),
+        (["--types", " , "], "--types names none"),
+        (["--types", "loop", "--patterns"], "nothing was written"),
+        (["--types", "apart", "--patterns"], "do not hang together"),
+    ],
+)
+def test_mistakes_write_nothing(tmp_path, arguments, words):
+    (tmp_path / "mine.yaml").write_text("loop: r1(f,f)\napart: r1(s1,e1)&e1=f\n")
+    if arguments[-1] == "--patterns":
+        arguments = [*arguments, str(tmp_path / "mine.yaml")]
+    assert words in sample(tmp_path, *arguments, "--count", "2", code=2).stderr
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_place_that_holds_something_else_is_refused_before_any_work(tmp_path):
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "thesis.tex").write_text("precious")
+    assert "holds something else" in sample(tmp_path, code=2).stderr
+    assert (tmp_path / "store" / "thesis.tex").read_text() == "precious"

@@ -385,3 +385,19 @@ def test_show_names_what_there_is(tmp_path):
         run("show", tmp_path / "store", "--split", "tets")
     with pytest.raises(LmpnnError, match=r"no queries of type '3p'; .*1p, 2p"):
         run("show", tmp_path / "store", "--type", "3p")
+
+
+def test_numbers_that_stand_for_nothing_are_refused(tmp_path):
+    folder = write_store(tmp_path / "store", small()).folder
+    values = next(iter(sorted(folder.glob("test/*.hard.values.npy"))))
+    wrong = np.load(values)
+    wrong[:] = 10**6
+    np.save(values, wrong)
+    name = values.name.split(".")[0]
+    arguments = ["show", str(folder), "--split", "test", "--type", name]
+    with pytest.raises(DatasetError, match="answers that are no entities"):
+        CliRunner().invoke(queries_command, arguments, catch_exceptions=False)
+    constants = folder / "test" / f"{name}.constants.npy"
+    np.save(constants, np.load(constants) - 100)
+    with pytest.raises(DatasetError, match="a number outside 0 to"):
+        QueryStore.open(folder)

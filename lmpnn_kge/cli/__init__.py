@@ -18,7 +18,7 @@ from lmpnn_kge.cli.draw import draw
 from lmpnn_kge.cli.inspect import inspect
 from lmpnn_kge.cli.queries import queries
 from lmpnn_kge.cli.sample import sample
-from lmpnn_kge.errors import LmpnnError, QueryError, printable, short
+from lmpnn_kge.errors import LmpnnError, QueryError, short
 
 
 class _Group(click.Group):
@@ -30,7 +30,7 @@ class _Group(click.Group):
         except LmpnnError as error:
             message = short(" ".join(str(error).split()), 2000)
             if isinstance(error, QueryError) and error.excerpt:
-                message += "\n" + "\n".join(map(printable, error.excerpt.splitlines()))
+                message += f"\n{error.excerpt}"
             raise _Mistake(message) from error
 
 

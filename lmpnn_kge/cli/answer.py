@@ -34,6 +34,8 @@ def answer(formula: str, dataset: str, split: str, show_sql: bool, as_json: bool
     from lmpnn_kge.query.parser import parse
     from lmpnn_kge.query.patterns import Pattern
 
+    if show_sql and as_json:
+        raise click.UsageError("--sql prints SQL; leave --json out")
     if show_sql:
         click.echo(sql(Pattern(parse(formula))))
         return

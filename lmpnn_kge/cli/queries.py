@@ -118,8 +118,8 @@ def _samples(store: QueryStore, split: str, found: Queries, most: int) -> list[d
         {
             "split": split,
             "query": to_text(store.question(found, row)),
-            "easy": [store.entity_ids[entity] for entity in found.easy.of(row)],
-            "hard": [store.entity_ids[entity] for entity in found.hard.of(row)],
+            "easy": store.names(found.easy.of(row)),
+            "hard": store.names(found.hard.of(row)),
         }
         for row in range(min(most, len(found)))
     ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lmpnn_kge.errors import QueryError, choices
+from lmpnn_kge.errors import QueryError, choices, printable
 
 if TYPE_CHECKING:
     from lmpnn_kge.query.patterns import Pattern
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     help="How many queries of which types, scaled to the graph.",
 )
 @click.option("--types", metavar="NAME,NAME,…", help="Only these types; EFO-1 and your own too.")
-@click.option("--patterns", type=click.Path(), metavar="FILE", help="Your types: name: pattern.")
+@click.option("--patterns", type=click.Path(), metavar="FILE", help="YAML of your own types.")
 @click.option(
     "--count", type=click.IntRange(min=1), metavar="N", help="Queries per type and split."
 )
@@ -56,6 +56,9 @@ def sample(
         "count": count,
         "seed": seed,
     }
+    total = {split: sum(map(len, queries.values())) for split, queries in splits.items()}
+    if not any(total.values()):
+        raise QueryError(f"{dataset} has no queries of these types; nothing was written")
     store = QueryStore(graph.name, graph.entity_ids, graph.relation_ids, splits, provenance)
     write_store(out, store)
     for request in requests:
@@ -65,21 +68,24 @@ def sample(
                 f"{request.split} {request.name}: only {found} of {request.count} could be found",
                 err=True,
             )
-    total = {split: sum(map(len, queries.values())) for split, queries in splits.items()}
-    click.echo(f"{out}: " + ", ".join(f"{n:,} {split}" for split, n in total.items()) + " queries")
+    counts = ", ".join(f"{count:,} {split}" for split, count in total.items())
+    click.echo(f"{printable(out)}: {counts} queries")
 
 
 def _chosen(types: str | None, file: str | None) -> dict[str, Pattern] | None:
     """The patterns that were asked for; None is the preset's own choice."""
-    from lmpnn_kge.query.patterns import named_patterns
+    from lmpnn_kge.query.patterns import BETAE, named_patterns
 
     patterns = named_patterns(*([file] if file else []))
+    own = [name for name in patterns if name not in named_patterns()]
     if types is None:
-        return None
-    names = [name.strip() for name in types.split(",")]
+        return {name: patterns[name] for name in (*BETAE, *own)} if own else None
+    names = [name.strip() for name in types.split(",") if name.strip()]
     for name in names:
         if name not in patterns:
             raise QueryError(f"no type is called {name!r}; {choices(name, patterns)}")
+    if not names:
+        raise QueryError(f"--types names none; {choices('', patterns)}")
     return {name: patterns[name] for name in names}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from html import escape
 
+from lmpnn_kge.errors import printable
 from lmpnn_kge.query.formula import FREE, Constant, Formula, Term, to_text
 from lmpnn_kge.query.graph import EQUALITY, Edge, QueryGraph, query_graphs
 
@@ -38,7 +39,7 @@ def draw(formula: Formula) -> str:
         places, size = _layout(graph, top + 30)
         body += _panel(graph, places)
         width, top = max(width, size[0]), size[1]
-    title = f'<text class="title" x="20" y="22">{escape(to_text(formula))}</text>'
+    title = f'<text class="title" x="20" y="22">{_text(to_text(formula))}</text>'
     width = max(width, 40 + 8 * len(to_text(formula)))
     markers = MARKER.format(id="arrow", colour="#444") + MARKER.format(
         id="negated", colour="#c0392b"
@@ -55,6 +56,11 @@ def draw(formula: Formula) -> str:
 
 
 Place = tuple[float, float]
+
+
+def _text(name: str) -> str:
+    """A name as XML can hold it, which has no control characters."""
+    return escape(printable(name))
 
 
 def _layout(graph: QueryGraph, top: float) -> tuple[list[Place], Place]:
@@ -91,9 +97,9 @@ def _node(term: Term, place: Place) -> str:
         half = _half_width(term)
         shape = f'<rect class="constant" x="{x - half:.1f}" y="{y - HEIGHT / 2:.1f}" '
         shape += f'width="{2 * half:.1f}" height="{HEIGHT}" rx="6"/>'
-        return f'{shape}<text x="{x:.1f}" y="{y:.1f}">{escape(term.name)}</text>'
+        return f'{shape}<text x="{x:.1f}" y="{y:.1f}">{_text(term.name)}</text>'
     kind = "free" if term == FREE else "existential"
-    name = escape(f"?{term.name.rpartition('.')[2]}")
+    name = _text(f"?{term.name.rpartition('.')[2]}")
     return (
         f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}"/>'
         f'<text x="{x:.1f}" y="{y:.1f}">{name}</text>'
@@ -133,7 +139,7 @@ def _edge(edge: Edge, graph: QueryGraph, places: list[Place], bend: int) -> str:
         middle = ((x1 + x2) / 2 - dy * offset, (y1 + y2) / 2 + dx * offset)
     sign = ' class="negated"' if edge.negated else ""
     label = f"not {edge.relation}" if edge.negated else edge.relation
-    label = "≠" if label == f"not {EQUALITY}" else escape(label)
+    label = "≠" if label == f"not {EQUALITY}" else _text(label)
     return (
         f'<path{sign} d="{curve}"/>'
         f'<text class="edge" x="{middle[0]:.1f}" y="{middle[1]:.1f}">{label}</text>'

@@ -6,7 +6,8 @@
 
 `?` is what is asked, `?x` some entity. A variable lives in the smallest part of the formula that
 has all its occurrences: in the last example inside the negation, which says "no path". The parts of
-a disjunction are read each by itself, with variables of their own.
+a disjunction are read each by itself, with variables of their own. An inequality is no negation but
+a literal of its own: `? != ?x` says that some `?x` is another.
 """
 
 from __future__ import annotations
