@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmpnn_kge.columns import Answers, Queries
+from lmpnn_kge.errors import DatasetError
 from lmpnn_kge.grounding import Edges, ground
 from lmpnn_kge.kg import KnowledgeGraph
 from lmpnn_kge.libkge.dataset import SPLITS
@@ -124,6 +125,8 @@ class Sampler:
         if split not in self._edges:
             triples, level = self.graph.edges
             known = triples[level <= SPLITS.index(split)]
+            if not len(known):
+                raise DatasetError(f"{self.graph.folder} has no {split} triples to sample from")
             entities, relations = len(self.graph.entity_ids), self.graph.num_relations
             self._edges[split] = Edges.of(known, entities, relations)
         return self._edges[split]

@@ -187,3 +187,21 @@ def test_a_place_that_holds_something_else_is_refused_before_any_work(tmp_path):
     (tmp_path / "store" / "thesis.tex").write_text("precious")
     assert "holds something else" in sample(tmp_path, code=2).stderr
     assert (tmp_path / "store" / "thesis.tex").read_text() == "precious"
+
+
+@pytest.mark.parametrize("empty", ["train", "valid"])
+def test_a_graph_with_an_empty_split(tmp_path, empty):
+    folder = tmp_path / "graph"
+    folder.mkdir()
+    texts = {"train": "a\tr\tb\nb\tr\tc\n", "valid": "a\tr\tc\n", "test": "c\tr\td\n"}
+    for split, text in texts.items():
+        (folder / f"{split}.txt").write_text("" if split == empty else text)
+    command = ["sample", "--dataset", str(folder), "--out", str(tmp_path / "store")]
+    result = CliRunner().invoke(main, [*command, "--types", "1p,2p", "--count", "2"])
+    if empty == "train":
+        assert result.exit_code == 2
+        assert "has no train triples to sample from" in result.stderr
+    else:
+        assert result.exit_code == 0, result.output
+        assert "valid 1p: only 0 of 2 could be found" in result.stderr
+        assert len(QueryStore.open(tmp_path / "store").splits["test"]["1p"]) == 2
