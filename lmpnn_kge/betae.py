@@ -21,6 +21,7 @@ from lmpnn_kge.columns import Answers, Int32s, Queries
 from lmpnn_kge.errors import DatasetError, examples, short
 from lmpnn_kge.kg import KnowledgeGraph
 from lmpnn_kge.libkge.dataset import SPLITS
+from lmpnn_kge.names import rows_of
 from lmpnn_kge.query.patterns import BETAE, parse_pattern
 from lmpnn_kge.safe_pickle import are, load, try_out, uncollected
 from lmpnn_kge.store import QueryStore
@@ -234,8 +235,7 @@ def _write_triples(folder: Path, store: QueryStore, graph: KnowledgeGraph) -> No
             raise DatasetError(
                 f"the queries' graph has not all of {graph.folder}: {examples(unknown)}"
             )
-        rows = {id_: row for row, id_ in enumerate(table)}
-        numbers.append(np.array([rows[id_] for id_ in ids], np.int64))
+        numbers.append(rows_of(ids, table))
     for split in SPLITS:
         head, relation, tail = graph.splits[split].T
         head, relation, tail = numbers[0][head], 2 * numbers[1][relation], numbers[0][tail]

@@ -116,7 +116,7 @@ def ground(
         if other in values:
             drawn, found = edges.between(values[atom.head], values[atom.tail], random)
             if given is not None:
-                found = edges.draw_of(values[atom.tail], given, random)[1] & (drawn == given)
+                found &= drawn == given
             relations.setdefault(atom.relation, drawn)
         elif given is not None:
             into = edges.inverse(given) if towards_head else given
