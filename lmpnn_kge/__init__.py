@@ -13,10 +13,12 @@ from lmpnn_kge.backbone import EQUAL, Backbone, ScoreType
 from lmpnn_kge.errors import (
     BackboneError,
     CheckpointError,
+    ConfigError,
     DatasetError,
     LmpnnError,
     PluginError,
     QueryError,
+    RunError,
 )
 from lmpnn_kge.hookspecs import hookimpl
 from lmpnn_kge.kernels import complex_product, matmul_by_relation
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from lmpnn_kge.opening import open_backbone
     from lmpnn_kge.query.parser import parse
     from lmpnn_kge.ranking import Ranking, rank_triples
+    from lmpnn_kge.run import Run, train
 
 __version__ = "0.1.0"
 
@@ -37,6 +40,7 @@ __all__ = [
     "Backbone",
     "BackboneError",
     "CheckpointError",
+    "ConfigError",
     "DatasetError",
     "KnowledgeGraph",
     "LibkgeCheckpoint",
@@ -45,6 +49,8 @@ __all__ = [
     "PluginError",
     "QueryError",
     "Ranking",
+    "Run",
+    "RunError",
     "ScoreType",
     "complex_product",
     "hookimpl",
@@ -54,6 +60,7 @@ __all__ = [
     "parse",
     "rank_triples",
     "read_checkpoint",
+    "train",
 ]
 
 _LAZY = {
@@ -65,6 +72,8 @@ _LAZY = {
     "open_backbone": "lmpnn_kge.opening",
     "Ranking": "lmpnn_kge.ranking",
     "rank_triples": "lmpnn_kge.ranking",
+    "Run": "lmpnn_kge.run",
+    "train": "lmpnn_kge.run",
 }
 
 

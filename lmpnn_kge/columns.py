@@ -110,3 +110,9 @@ class Queries:
             self.easy.select(queries),
             self.hard.select(queries),
         )
+
+    @property
+    def answered(self) -> Queries:
+        """Those that have an easy answer, which is what training needs."""
+        having = self.easy.counts > 0
+        return self if having.all() else self.select(having)

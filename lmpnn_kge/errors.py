@@ -27,6 +27,14 @@ class DatasetError(LmpnnError):
     """A folder that is no usable dataset."""
 
 
+class ConfigError(LmpnnError):
+    """Settings that there are not, or that cannot be."""
+
+
+class RunError(LmpnnError):
+    """A run that cannot be begun, gone on with or evaluated."""
+
+
 class QueryError(LmpnnError):
     """A formula that cannot be read or answered; it can point at the place in the text."""
 

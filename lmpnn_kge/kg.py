@@ -18,11 +18,12 @@ import numpy.typing as npt
 
 from lmpnn_kge.answers import Database
 from lmpnn_kge.betae_graph import IDS, read_triples
-from lmpnn_kge.errors import DatasetError, QueryError, nearest
+from lmpnn_kge.errors import DatasetError
 from lmpnn_kge.libkge.dataset import SPLITS, LibkgeDataset
-from lmpnn_kge.query.formula import Atom, Constant, Formula, literals
+from lmpnn_kge.query.formula import Formula
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern
+from lmpnn_kge.vocabulary import Vocabulary
 
 Ints = npt.NDArray[np.integer[Any]]
 
@@ -83,76 +84,15 @@ class KnowledgeGraph:
         """The numbers of the entities that answer a formula, in order."""
         text = formula if isinstance(formula, str) else None
         pattern = Pattern(parse(formula) if isinstance(formula, str) else formula)
-        constants, relations = self.resolve(pattern, text)
+        constants, relations = self.vocabulary.resolve(pattern, text)
         return self.database.answer(pattern, constants[None], relations[None], split).of(0)
 
-    def resolve(self, pattern: Pattern, text: str | None = None) -> tuple[Ints, Ints]:
-        """The numbers of the names in a question; an error points at a name in its text."""
-        places: dict[tuple[str, str], int] = {}
-        for literal in literals(pattern.formula):
-            if isinstance(literal, Atom):
-                places.setdefault(("relation", literal.relation), literal.column)
-            for term in literal.terms:
-                if isinstance(term, Constant):
-                    places.setdefault(("entity", term.name), term.column)
-        numbers: dict[str, list[int]] = {"entity": [], "relation": []}
-        for (kind, name), column in places.items():
-            try:
-                look_up = self.entity if kind == "entity" else self.relation
-                numbers[kind].append(look_up(name))
-            except QueryError as error:
-                raise QueryError(str(error), text, column) from error
-        return np.array(numbers["entity"], np.int64), np.array(numbers["relation"], np.int64)
-
-    def entity(self, name: str) -> int:
-        """The number of an entity by its id or by its label."""
-        return _look_up("entity", name, self._entities, self._entity_labels)
-
-    def relation(self, name: str) -> int:
-        return _look_up("relation", name, self._relations, self._relation_labels)
-
-    def label(self, entity: int) -> str:
-        """The human-readable name of an entity, or else its id."""
-        labels = self.entity_labels
-        return (labels and labels[entity]) or self.entity_ids[entity]
-
     @cached_property
-    def _entities(self) -> dict[str, int]:
-        return {name: row for row, name in enumerate(self.entity_ids)}
-
-    @cached_property
-    def _relations(self) -> dict[str, int]:
-        return {name: row for row, name in enumerate(self.relation_ids)}
-
-    @cached_property
-    def _entity_labels(self) -> dict[str, list[str]]:
-        return _by_label(self.entity_labels, self.entity_ids)
-
-    @cached_property
-    def _relation_labels(self) -> dict[str, list[str]]:
-        return _by_label(self.relation_labels, self.relation_ids)
-
-
-def _by_label(labels: list[str | None] | None, ids: list[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for label, id_ in zip(labels or [], ids, strict=False):
-        if label is not None:
-            found.setdefault(label, []).append(id_)
-    return found
-
-
-def _look_up(kind: str, name: str, ids: dict[str, int], labels: dict[str, list[str]]) -> int:
-    if name in ids:
-        return ids[name]
-    candidates = labels.get(name, [])
-    if len(candidates) == 1:
-        return ids[candidates[0]]
-    if candidates:
-        raise QueryError(
-            f"{name!r} is the label of {len(candidates)} {kind} ids: {', '.join(candidates)}; "
-            "write the one you mean"
+    def vocabulary(self) -> Vocabulary:
+        """The names of the graph."""
+        return Vocabulary(
+            self.entity_ids, self.relation_ids, self.entity_labels, self.relation_labels
         )
-    raise QueryError(f"there is no {kind} {name!r}{nearest(name, {*ids, *labels})}")
 
 
 def _from_libkge(folder: Path) -> KnowledgeGraph:

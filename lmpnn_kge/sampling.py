@@ -8,20 +8,23 @@ graphs. A negation must change the answers. Every query is distinct within its s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lmpnn_kge.columns import Answers, Queries
-from lmpnn_kge.errors import DatasetError
+from lmpnn_kge.errors import DatasetError, QueryError
 from lmpnn_kge.grounding import Edges, ground
 from lmpnn_kge.kg import KnowledgeGraph
 from lmpnn_kge.libkge.dataset import SPLITS
 from lmpnn_kge.query.formula import FREE, And, Formula, Not, Term, terms
 from lmpnn_kge.query.patterns import BETAE, Pattern, named_patterns
+from lmpnn_kge.store import QueryStore, write_store
 
 Ints = npt.NDArray[np.integer[Any]]
 
@@ -102,7 +105,7 @@ class Sampler:
         seed = [self.seed, SPLITS.index(request.split), *request.name.encode()]
         random = np.random.default_rng(seed)
         if request.count is None:
-            return self._accept(request, *self._all_one_hop(request.split))
+            return self._priced(request, self._accept(request, *self._all_one_hop(request.split)))
         found = [self._accept(request, *self._none(request.pattern))]
         seen = _fingerprints(*self._none(request.pattern))
         idle = 0
@@ -119,7 +122,25 @@ class Sampler:
             found.append(accepted)
             progress(min(request.count, _total(found)))
         queries = Queries.joined(found)
-        return queries.select(np.arange(len(queries)) < request.count)
+        return self._priced(request, queries.select(np.arange(len(queries)) < request.count))
+
+    def _priced(self, request: Request, queries: Queries) -> Queries:
+        """With the number of missing edges that each hard answer needs."""
+        if request.split == "train":
+            return queries
+        observed = SPLITS[SPLITS.index(request.split) - 1]
+        parts = [
+            self.graph.database.missing_edges(
+                request.pattern,
+                queries.constants[i : i + BATCH],
+                queries.relations[i : i + BATCH],
+                observed,
+                request.split,
+            )
+            for i in range(0, max(1, len(queries)), BATCH)
+        ]
+        _, hard = split_answers(Answers.joined(parts), queries.easy, len(self.graph.entity_ids))
+        return replace(queries, hard=hard)
 
     def _graph(self, split: str) -> Edges:
         if split not in self._edges:
@@ -191,6 +212,25 @@ def sample_all(
         progress(request, len(queries))
         splits.setdefault(request.split, {})[request.name] = queries
     return splits
+
+
+def sample_store(
+    graph: KnowledgeGraph,
+    folder: str | Path,
+    requests: list[Request] | None = None,
+    seed: int = 0,
+    provenance: Mapping[str, Any] | None = None,
+    progress: Callable[[Request, int], object] = lambda request, done: None,
+) -> QueryStore:
+    """Sample and write a query store; without requests, BetaE's composition."""
+    splits = sample_all(graph, requests or betae_preset(graph), seed, progress)
+    if not any(len(queries) for found in splits.values() for queries in found.values()):
+        raise QueryError(f"{graph.folder} has no queries of these types; nothing was written")
+    made = {"made_by": f"lmpnn-kge {version('lmpnn-kge')}", "preset": "betae", "seed": seed}
+    store = QueryStore(
+        graph.name, graph.entity_ids, graph.relation_ids, splits, {**made, **(provenance or {})}
+    )
+    return write_store(folder, store)
 
 
 def split_answers(full: Answers, observed: Answers, entities: int) -> tuple[Answers, Answers]:

@@ -1,4 +1,4 @@
-"""Folders that are written whole or not at all: aside first, then renamed."""
+"""Files and folders that are written whole or not at all: aside first, then renamed."""
 
 from __future__ import annotations
 
@@ -48,3 +48,18 @@ def whole_folder(folder: Path, may_replace: Callable[[Path], bool]) -> Iterator[
     finally:
         shutil.rmtree(new, ignore_errors=True)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Put a file in the place of the one that may be there."""
+    aside = file.with_name(f".{file.name}.{os.getpid()}-{secrets.token_hex(4)}{UNFINISHED}")
+    try:
+        with aside.open("xb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(aside, file)
+    except OSError as error:
+        raise DatasetError(f"{file} cannot be written: {error.strerror or error}") from error
+    finally:
+        aside.unlink(missing_ok=True)

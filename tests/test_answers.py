@@ -130,7 +130,7 @@ def cheapest(formula, train, everything, entity) -> int:
 def test_missing_edges_are_those_of_the_cheapest_witness(text, train, test):
     graph = graph_of(train, (), test)
     pattern = Pattern(parse(text))
-    constants, relations = graph.resolve(pattern)
+    constants, relations = graph.vocabulary.resolve(pattern)
     answers = graph.database.missing_edges(
         pattern, constants[None], relations[None], observed="train", full="test"
     )

@@ -42,8 +42,8 @@ def test_questions_in_words(named):
 
 def test_a_graph_of_libkge_has_labels(toy_dataset):
     graph = KnowledgeGraph.open(toy_dataset)
-    row = graph.entity("person/ada_voss")
-    assert graph.entity(graph.label(row)) == row
+    row = graph.vocabulary.entity("person/ada_voss")
+    assert graph.vocabulary.entity(graph.vocabulary.label(row)) == row
 
 
 def test_an_ambiguous_label_lists_the_candidates(tmp_path):
@@ -53,7 +53,7 @@ def test_an_ambiguous_label_lists_the_candidates(tmp_path):
     (folder / "s.del").write_text("m1\tParis\nm2\tParis\nm3\tRome\n")
     graph = KnowledgeGraph.open(folder)
     assert graph.answer("r(?, m2)") == graph.answer("r(m1, ?x) & r(?, ?x)")
-    assert graph.entity("Rome") == 2
+    assert graph.vocabulary.entity("Rome") == 2
     with pytest.raises(QueryError, match="'Paris' is the label of 2 entity ids: m1, m2"):
         graph.answer("r(Paris, ?)")
 

@@ -42,10 +42,12 @@ def answer(formula: str, dataset: str, split: str, show_sql: bool, as_json: bool
     graph = KnowledgeGraph.open(dataset)
     rows = graph.ask(formula, split).tolist()
     if as_json:
-        found = [{"id": graph.entity_ids[row], "label": graph.label(row)} for row in rows]
+        found = [
+            {"id": graph.entity_ids[row], "label": graph.vocabulary.label(row)} for row in rows
+        ]
         click.echo(json.dumps({"formula": formula, "split": split, "answers": found}, indent=2))
         return
     for row in rows:
-        label, id_ = graph.label(row), graph.entity_ids[row]
+        label, id_ = graph.vocabulary.label(row), graph.entity_ids[row]
         click.echo(printable(label if label == id_ else f"{label}  ({id_})"))
     click.echo(f"{len(rows)} {'answer' if len(rows) == 1 else 'answers'}", err=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lmpnn_kge.cli.progress import sample_with_progress
 from lmpnn_kge.errors import QueryError, choices, printable
 
 if TYPE_CHECKING:
@@ -38,29 +39,18 @@ def sample(
     seed: int,
 ) -> None:
     """Sample queries with exact answers by BetaE's protocol, and write them as a query store."""
-    from lmpnn_kge import __version__
     from lmpnn_kge.kg import KnowledgeGraph
     from lmpnn_kge.sampling import betae_preset
-    from lmpnn_kge.store import QueryStore, is_store, write_store
+    from lmpnn_kge.store import is_store
     from lmpnn_kge.whole import check_place
 
     check_place(out, is_store)
     chosen = _chosen(types, patterns)
     graph = KnowledgeGraph.open(dataset)
     requests = betae_preset(graph, chosen, count)
-    splits = _with_progress(graph, requests, seed)
-    provenance = {
-        "made_by": f"lmpnn-kge {__version__}",
-        "preset": preset,
-        "types": types,
-        "count": count,
-        "seed": seed,
-    }
+    asked = {"preset": preset, "types": types, "count": count}
+    splits = sample_with_progress(graph, out, requests, seed, asked).splits
     total = {split: sum(map(len, queries.values())) for split, queries in splits.items()}
-    if not any(total.values()):
-        raise QueryError(f"{dataset} has no queries of these types; nothing was written")
-    store = QueryStore(graph.name, graph.entity_ids, graph.relation_ids, splits, provenance)
-    write_store(out, store)
     for request in requests:
         found = len(splits[request.split][request.name])
         if request.count is not None and found < request.count:
@@ -87,32 +77,3 @@ def _chosen(types: str | None, file: str | None) -> dict[str, Pattern] | None:
     if not names:
         raise QueryError(f"--types names none; {choices('', patterns)}")
     return {name: patterns[name] for name in names}
-
-
-def _with_progress(graph: Any, requests: Any, seed: int) -> Any:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    from lmpnn_kge.sampling import sample_all
-
-    console = Console(stderr=True)
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    with Progress(
-        *columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal
-    ) as bar:
-        total = sum(request.count or 0 for request in requests)
-        task = bar.add_task("sampling", total=total)
-        done: dict[tuple[str, str], int] = {}
-
-        def show(request: Any, count: int) -> None:
-            done[request.split, request.name] = min(count, request.count or 0)
-            name = f"{request.split} {request.name}"
-            bar.update(task, completed=sum(done.values()), description=name)
-
-        return sample_all(graph, requests, seed, show)

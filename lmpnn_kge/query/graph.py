@@ -71,9 +71,9 @@ class QueryGraph:
                 yield edge.tail if node == edge.head else edge.head
 
 
-def query_graphs(formula: Formula) -> tuple[QueryGraph, ...]:
-    """The graphs of a formula's disjuncts."""
-    return tuple(map(_graph, normalise(formula)))
+def query_graphs(formula: Formula, *, merge: bool = False) -> tuple[QueryGraph, ...]:
+    """The graphs of a formula's disjuncts, or the one of all of them merged."""
+    return tuple(map(_graph, normalise(formula, merge=merge)))
 
 
 def _graph(conjunct: Conjunct) -> QueryGraph:

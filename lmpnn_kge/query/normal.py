@@ -57,16 +57,19 @@ class Conjunct:
         return list(dict.fromkeys([*own, *inner]))
 
 
-def normalise(formula: Formula) -> tuple[Conjunct, ...]:
-    """The disjuncts of a formula; QueryError where one is not about `?` or has a loose part."""
+def normalise(formula: Formula, *, merge: bool = False) -> tuple[Conjunct, ...]:
+    """The disjuncts of a formula; QueryError where one is not about `?` or has a loose part.
+
+    merge reads every disjunction as a conjunction, as the paper does: one disjunct is left.
+    """
     variables = {term for term in terms(formula) if isinstance(term, Variable)} - {FREE}
-    disjuncts = tuple(dict.fromkeys(_expand(formula, variables)))
+    disjuncts = tuple(dict.fromkeys(_expand(formula, variables, merge)))
     for disjunct in disjuncts:
         _check_connected(disjunct, formula)
     return disjuncts
 
 
-def _expand(formula: Formula, inside: set[Variable]) -> list[Conjunct]:
+def _expand(formula: Formula, inside: set[Variable], merge: bool = False) -> list[Conjunct]:
     """The disjuncts of a formula in which the variables `inside` occur and nowhere else."""
     match formula:
         case Atom() | Equal():
@@ -74,14 +77,16 @@ def _expand(formula: Formula, inside: set[Variable]) -> list[Conjunct]:
         case Not(Equal() as equality):  # ?x != a is about some ?x
             return [Conjunct((Literal(equality, negated=True),), (), _sorted(inside))]
         case Not(body):
-            return _limited(_merge(map(_deny, _expand(body, inside))), formula)
+            denied = _limited(_merge(map(_deny, _expand(body, inside))), formula)
+            return list(_merge([conjunct] for conjunct in denied)) if merge else denied
         case And(parts):
             own, below = _split(parts, inside)
-            expanded = [_expand(part, vs) for part, vs in zip(parts, below, strict=True)]
+            expanded = [_expand(part, vs, merge) for part, vs in zip(parts, below, strict=True)]
             return [_bind(c, own) for c in _limited(_merge(expanded), formula)]
         case Or(parts):
             # Each part is read by itself, with variables of its own.
-            return [c for part in parts for c in _expand(part, inside & set(terms(part)))]
+            found = [_expand(part, inside & set(terms(part)), merge) for part in parts]
+            return list(_merge(found)) if merge else [c for part in found for c in part]
 
 
 def _split(

@@ -1,0 +1,138 @@
+"""Training input: batches of one pattern each, drawn ahead of the step that uses them.
+
+What a batch holds depends on the seed, the epoch and its place in the epoch alone, so a run can go
+on anywhere as if it had never stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from lmpnn_kge.columns import Queries
+from lmpnn_kge.config import Config
+from lmpnn_kge.query.patterns import Pattern
+
+#: Batches that are ready before they are needed.
+AHEAD = 4
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Queries of one pattern with an answer each, and noise."""
+
+    pattern: Pattern
+    constants: Tensor  # [n, c]
+    relations: Tensor  # [n, r]
+    positives: Tensor  # [n]
+    negatives: Tensor | None  # [n, K], [K], or None for all entities
+
+    def __len__(self) -> int:
+        return len(self.positives)
+
+    def to(self, device: torch.device) -> Batch:
+        """On another device; from pinned memory, so that the copy runs beside the computation."""
+        pin = device.type == "cuda"
+
+        def move(tensor: Tensor) -> Tensor:
+            return (tensor.pin_memory() if pin else tensor).to(device, non_blocking=pin)
+
+        moved: dict[str, Any] = {
+            name: move(value) for name, value in vars(self).items() if isinstance(value, Tensor)
+        }
+        return replace(self, **moved)
+
+
+@dataclass(frozen=True, eq=False)
+class Input:
+    """The training queries of a run and how they are drawn."""
+
+    queries: Mapping[str, Queries]  # at least one, each with at least one answer
+    entities: int
+    config: Config
+
+    def __len__(self) -> int:
+        """Batches of an epoch."""
+        size = self.config.batch_size
+        return sum(-(-len(queries) // size) for queries in self.queries.values())
+
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[Batch]:
+        """The batches of an epoch from a place on: every query once, patterns mixed."""
+        random = np.random.default_rng([self.config.seed, epoch])
+        size = self.config.batch_size
+        plan = [
+            (queries, rows)
+            for queries in self.queries.values()
+            for rows in np.split(random.permutation(len(queries)), range(size, len(queries), size))
+        ]
+        for place in random.permutation(len(plan))[start:]:
+            queries, rows = plan[place]
+            yield self._draw(queries, rows, np.random.default_rng([self.config.seed, epoch, place]))
+
+    def _draw(self, queries: Queries, rows: Ints, random: np.random.Generator) -> Batch:
+        rows = np.sort(rows)  # neighbours in memory
+        first, last = queries.easy.offsets[rows], queries.easy.offsets[rows + 1]
+        positives = queries.easy.values[random.integers(first, last)]
+        return Batch(
+            queries.pattern,
+            _tensor(queries.constants[rows]),
+            _tensor(queries.relations[rows]),
+            _tensor(positives),
+            self._noise(len(rows), random),
+        )
+
+    def _noise(self, queries: int, random: np.random.Generator) -> Tensor | None:
+        count, kind = self.config.negative_count, self.config.negatives
+        if kind == "independent":
+            return _tensor(random.integers(self.entities, size=(queries, count)))
+        if kind == "all" or count >= self.entities:
+            return None
+        return _tensor(random.choice(self.entities, count, replace=False, shuffle=False))
+
+
+def _tensor(array: npt.NDArray[Any]) -> Tensor:
+    return torch.from_numpy(array.astype(np.int64))
+
+
+def prefetched(batches: Iterator[Batch], device: torch.device) -> Generator[Batch, None, None]:
+    """The same batches on a device, drawn by a thread while the steps run."""
+    ready: queue.Queue[Batch | BaseException | None] = queue.Queue(AHEAD)
+    stopped = threading.Event()
+
+    def put(item: Batch | BaseException | None) -> None:
+        while not stopped.is_set():
+            with contextlib.suppress(queue.Full):
+                ready.put(item, timeout=0.1)
+                break
+
+    def fill() -> None:
+        try:
+            for batch in batches:
+                put(batch.to(device))
+                if stopped.is_set():
+                    return
+            put(None)
+        except BaseException as error:  # raised again where the batch is asked for
+            put(error)
+
+    thread = threading.Thread(target=fill, daemon=True)
+    thread.start()
+    try:
+        while (item := ready.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        stopped.set()
+        thread.join()

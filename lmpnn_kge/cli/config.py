@@ -1,0 +1,32 @@
+"""`lmpnn-kge config`: which settings there are, and what a run would use."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.group()
+def config() -> None:
+    """Settings of training: the shipped configurations, and what they come to."""
+
+
+@config.command("list")
+def list_() -> None:
+    """The shipped configurations, each with its first line."""
+    from lmpnn_kge.config import shipped
+
+    files = shipped()
+    width = max(map(len, files))
+    for name, file in sorted(files.items()):
+        first = file.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+        click.echo(f"{name:<{width}}  {first}")
+
+
+@config.command()
+@click.option("--config", "name", default="default", metavar="NAME|FILE", help="Where to begin.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting.")
+def show(name: str, settings: tuple[str, ...]) -> None:
+    """Print every setting that `train` would use with the same options, as YAML."""
+    from lmpnn_kge.config import load_config, parse_settings, to_yaml
+
+    click.echo(to_yaml(load_config(name, parse_settings(settings))), nl=False)

@@ -1,0 +1,57 @@
+"""`lmpnn-kge evaluate`: the paper's row for a run."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from lmpnn_kge.cli.progress import bar
+from lmpnn_kge.errors import printable
+
+
+@click.command()
+@click.argument("run", type=click.Path())
+@click.option("--split", default="test", show_default=True, metavar="SPLIT", help="valid or test.")
+@click.option("--queries", type=click.Path(), metavar="DIR", help="Other queries than its own.")
+@click.option(
+    "--union",
+    type=click.Choice(["dnf", "merge"]),
+    help="Disjunctions: parts apart and the best taken, or as a conjunction; else as trained.",
+)
+@click.option(
+    "--checkpoint",
+    type=click.Path(readable=False),
+    metavar="FILE",
+    help="Its checkpoint, if it has moved.",
+)
+@click.option("--device", default="auto", metavar="auto|cpu|cuda[:i]|mps", help="Where to compute.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def evaluate(
+    run: str,
+    split: str,
+    queries: str | None,
+    union: Any,
+    checkpoint: str | None,
+    device: str,
+    as_json: bool,
+) -> None:
+    """Rank the hard answers of a split with the network of RUN: MRR and Hits by query type."""
+    from lmpnn_kge.results import as_text
+    from lmpnn_kge.run import Run
+
+    opened = Run.open(run, checkpoint=checkpoint, device=device)
+    with bar() as progress:
+        task = progress.add_task("evaluating", total=None)
+
+        def show(name: str, done: int) -> None:
+            progress.update(task, description=f"evaluating {printable(name)}")
+
+        results = opened.evaluate(split, queries=queries, union=union, progress=show)
+    for note in opened.notes:
+        click.echo(f"note: {printable(note)}", err=True)
+    if as_json:
+        click.echo(json.dumps(results, indent=2))
+    else:
+        click.echo(f"{split}, MRR in per cent:\n\n{as_text(results)}")

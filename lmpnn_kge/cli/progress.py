@@ -1,0 +1,138 @@
+"""Progress on terminals: bars that tell where training, evaluation and sampling stand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lmpnn_kge.errors import printable
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+    from torch import Tensor
+
+    from lmpnn_kge.kg import KnowledgeGraph
+    from lmpnn_kge.material import Material
+    from lmpnn_kge.run_folder import RunFolder
+    from lmpnn_kge.sampling import Request
+    from lmpnn_kge.store import QueryStore
+
+#: Seconds between two looks at the loss, each of which waits for the device.
+GLANCE = 0.5
+
+
+@contextmanager
+def bar() -> Iterator[Progress]:
+    """A progress bar on standard error, or none where that is no terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        yield progress
+
+
+def sample_with_progress(
+    graph: KnowledgeGraph,
+    folder: str | Path,
+    requests: list[Request] | None = None,
+    seed: int = 0,
+    provenance: Mapping[str, Any] | None = None,
+) -> QueryStore:
+    """Sample queries, under a progress bar."""
+    from lmpnn_kge.sampling import betae_preset, sample_store
+
+    requests = requests or betae_preset(graph)
+    done: dict[tuple[str, str], int] = {}
+    with bar() as progress:
+        task = progress.add_task("sampling", total=sum(request.count or 0 for request in requests))
+
+        def show(request: Request, count: int) -> None:
+            done[request.split, request.name] = min(count, request.count or 0)
+            name = f"{request.split} {request.name}"
+            progress.update(task, completed=sum(done.values()), description=name)
+
+        return sample_store(graph, folder, requests, seed, provenance, show)
+
+
+class TrainingBar:
+    """Tells what training does: a bar on a terminal, a line for every epoch anywhere."""
+
+    def __init__(self, progress: Progress, board: Any = None):
+        self.progress = progress
+        self.board = board  # a TensorBoard writer, if wanted
+        self.task = progress.add_task("", visible=False)
+        self.began = self.looked = 0.0
+        self.queries = 0
+
+    def start(self, run: RunFolder, material: Material, device: str) -> None:
+        """Say what is trained on what, before the long wait."""
+        splits = material.store.splits.items()
+        counts = (f"{sum(map(len, found.values())):,} {split}" for split, found in splits)
+        backbone = f"{material.reader} of width {material.backbone.dim}"
+        facts = {
+            "backbone": f"{backbone} ({material.checkpoint})",
+            "queries": f"{', '.join(counts)} ({material.queries})",
+            "computes": f"on {device} in {run.facts['precision']}",
+            "run": run.path,
+        }
+        for name, value in facts.items():
+            click.echo(f"{name:<9} {printable(str(value))}", err=True)
+        for note in material.notes:
+            click.echo(f"{'note':<9} {printable(note)}", err=True)
+
+    def begin(self, epoch: int, done: int, steps: int) -> None:
+        self.began = self.looked = time.monotonic()
+        self.queries = 0
+        self.progress.reset(
+            self.task, total=steps, completed=done, description=f"epoch {epoch + 1}", visible=True
+        )
+
+    def step(self, queries: int, loss: Tensor) -> None:
+        self.queries += queries
+        self.progress.advance(self.task)
+        now = time.monotonic()
+        if now - self.looked > GLANCE and not self.progress.disable:
+            self.looked = now
+            speed = self.queries / (now - self.began)
+            name = self.progress.tasks[0].description.split(" · ")[0]
+            text = f"{name} · loss {loss.item():.3f} · {speed:,.0f} queries/s"
+            self.progress.update(self.task, description=text)
+
+    def validate(self, name: str, done: int) -> None:
+        self.progress.update(self.task, description=f"evaluating {printable(name)}")
+
+    def epoch(self, record: Mapping[str, Any]) -> None:
+        speed = record["queries_per_second"]
+        text = f"epoch {record['epoch']:>3}  loss {record['loss']:.4f}"
+        text += f"  {speed:,.0f} queries/s" if speed else ""
+        scalars = {"loss": record["loss"], "learning_rate": record["learning_rate"]}
+        if "valid" in record:
+            found = record["valid"]
+            averages = {name: found[name] for name in ("A_P", "A_N") if found[name] is not None}
+            averages = averages or {n: of["mrr"] for n, of in found["types"].items()}
+            text += "  valid " + " ".join(f"{n} {100 * mrr:.1f}" for n, mrr in averages.items())
+            scalars |= {f"valid/{name}": mrr for name, mrr in averages.items()}
+        # Above the bar; where there is no terminal, a line like any other.
+        self.progress.console.print(printable(text), highlight=False, markup=False, soft_wrap=True)
+        if self.board is not None:
+            for name, value in scalars.items():
+                self.board.add_scalar(name, value, record["epoch"])
+            self.board.flush()

@@ -1,0 +1,108 @@
+"""`lmpnn-kge train`: from a checkpoint to a network that answers queries."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lmpnn_kge.cli.progress import TrainingBar, bar, sample_with_progress
+from lmpnn_kge.errors import LmpnnError, printable
+
+
+@click.command()
+@click.option("--backbone", metavar="NAME", help="Its backbone; the checkpoint says what it is.")
+@click.option(
+    "--checkpoint", type=click.Path(readable=False), metavar="FILE", help="A LibKGE checkpoint."
+)
+@click.option("--dataset", type=click.Path(), metavar="DIR", help="Its dataset, if not found.")
+@click.option("--queries", type=click.Path(), metavar="DIR", help="A query store; else sampled.")
+@click.option("--config", metavar="NAME|FILE", help="Settings; see `lmpnn-kge config`.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting.")
+@click.option("--out", type=click.Path(), metavar="RUN", help="The run folder; else in runs/.")
+@click.option("--epochs", type=click.IntRange(min=0), metavar="N", help="Short for --set epochs=N.")
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Short for --set seed=N.")
+@click.option("--device", default="auto", metavar="auto|cpu|cuda[:i]|mps", help="Where to compute.")
+@click.option("--resume", is_flag=True, help="Go on with the run in the folder, if there is one.")
+@click.option("--tensorboard", is_flag=True, help="Write curves to RUN/tensorboard.")
+def train(
+    backbone: str | None,
+    checkpoint: str | None,
+    dataset: str | None,
+    queries: str | None,
+    config: str | None,
+    settings: tuple[str, ...],
+    out: str | None,
+    epochs: int | None,
+    seed: int | None,
+    device: str,
+    resume: bool,
+    tensorboard: bool,
+) -> None:
+    """Train LMPNN on a LibKGE checkpoint, evaluate it on test, and print the paper's row.
+
+    The dataset that the checkpoint names is looked for in ./data, in $LMPNN_KGE_DATA and beside the
+    checkpoint; queries are sampled next to it once. Ctrl-C saves; --resume goes on.
+    """
+    from lmpnn_kge import run as runs
+    from lmpnn_kge.config import parse_settings
+    from lmpnn_kge.results import as_text
+    from lmpnn_kge.training import Interrupted
+
+    if checkpoint is None and not (resume and out is not None):
+        raise click.UsageError("give --checkpoint FILE, or --resume with --out RUN")
+    short = {"epochs": epochs, "seed": seed}
+    given = {key: value for key, value in short.items() if value is not None}
+    with bar() as progress:
+        watch = _Watch(progress, tensorboard)
+        try:
+            run = runs.train(
+                checkpoint,
+                backbone=backbone,
+                dataset=dataset,
+                queries=queries,
+                config=config,
+                settings=parse_settings(settings) | given,
+                out=out,
+                device=device,
+                resume=resume,
+                watch=watch,
+                sample=lambda graph, folder: _sampled(graph, folder),
+            )
+        except Interrupted:
+            place = watch.folder
+            click.echo(f"stopped and saved; go on with: lmpnn-kge train --resume --out {place}")
+            sys.exit(130)
+    if run.folder.has("test.json"):
+        click.echo(f"test, MRR in per cent:\n\n{as_text(run.folder.read_json('test.json'))}\n")
+    click.echo(f"run       {printable(str(run.folder.path))}")
+
+
+def _sampled(graph: Any, folder: Path) -> None:
+    click.echo(f"queries   sampling to {printable(str(folder))}, once", err=True)
+    sample_with_progress(graph, folder)
+
+
+class _Watch(TrainingBar):
+    """A training bar that knows the run's folder, and keeps TensorBoard's file there."""
+
+    def __init__(self, progress: Any, tensorboard: bool):
+        super().__init__(progress)
+        self.tensorboard = tensorboard
+        self.folder: Path | None = None
+
+    def start(self, run: Any, material: Any, device: str) -> None:
+        self.folder = run.path
+        if self.tensorboard:
+            self.board = _board(run.path / "tensorboard")
+        super().start(run, material, device)
+
+
+def _board(folder: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise LmpnnError("--tensorboard needs `pip install lmpnn-kge[tensorboard]`") from error
+    return SummaryWriter(str(folder))

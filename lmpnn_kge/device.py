@@ -1,0 +1,53 @@
+"""Where a run computes, and in which precision."""
+
+from __future__ import annotations
+
+import time
+
+import torch
+
+from lmpnn_kge.errors import RunError
+
+#: bf16 must be that much faster than fp32 to be worth its rounding.
+WORTH = 1.25
+
+
+def choose_device(name: str = "auto") -> torch.device:
+    """`auto` is the first of cuda, mps and cpu that this machine has."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+        if name == "cpu" and torch.backends.mps.is_available():
+            name = "mps"
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).split("\n")[0]
+        raise RunError(f"device {name!r} cannot be used here: {reason}") from error
+    return device
+
+
+def choose_precision(name: str, device: torch.device) -> torch.dtype:
+    """`auto` is bf16 where a matrix product in it is really faster, which is measured."""
+    if name == "auto":
+        fast, slow = (_seconds(dtype, device) for dtype in (torch.bfloat16, torch.float32))
+        name = "bf16" if fast * WORTH < slow else "fp32"
+    return torch.bfloat16 if name == "bf16" else torch.float32
+
+
+def _seconds(dtype: torch.dtype, device: torch.device) -> float:
+    """The best of a few small matrix products, each waited for."""
+    matrix = torch.ones(256, 256, dtype=dtype, device=device)
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        (matrix @ matrix).sum().item()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def describe_device(device: torch.device) -> str:
+    """The device with its name or its number of threads."""
+    if device.type == "cuda":
+        return f"{device} ({torch.cuda.get_device_name(device)})"
+    return f"{device} ({torch.get_num_threads()} threads)" if device.type == "cpu" else str(device)

@@ -1,0 +1,180 @@
+"""How well queries are answered: filtered ranks of their hard answers, by pattern.
+
+The rank of a hard answer is 1 + the entities that score strictly better and are no answers + half
+of those that score the same. Metrics are averaged over a query's hard answers, then over queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lmpnn_kge.columns import Answers, Queries
+from lmpnn_kge.errors import RunError
+from lmpnn_kge.network import Lmpnn
+from lmpnn_kge.query.patterns import Pattern
+from lmpnn_kge.wiring import Union, wire
+
+#: Queries that are embedded at once.
+BATCH = 1024
+
+#: Scores that are held at once; a second tensor has the same size.
+CHUNK_SCORES = 2**22
+
+HITS = (1, 3, 10)
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Averages over the queries of one pattern."""
+
+    mrr: float
+    hits: Mapping[int, float]
+    queries: int
+    by_missing: Mapping[int, tuple[float, int]]  # edges missing -> MRR, hard answers
+
+    @classmethod
+    def of(cls, ranks: Floats, hard: Answers) -> Metrics:
+        """From the rank of every hard answer."""
+        by_missing = {}
+        for cost in () if hard.costs is None else np.unique(hard.costs).tolist():
+            chosen = hard.costs == cost
+            mrr = _average(1 / ranks[chosen], hard.only(chosen))
+            by_missing[cost] = mrr, int(chosen.sum())
+        return cls(
+            _average(1 / ranks, hard),
+            {k: _average(ranks <= k, hard) for k in HITS},
+            int((hard.counts > 0).sum()),
+            by_missing,
+        )
+
+
+def _average(values: npt.NDArray[Any], answers: Answers) -> float:
+    """Over the answers of each query that has any, then over those queries."""
+    counts = answers.counts
+    sums = np.bincount(answers.owners, values, minlength=len(answers))
+    having = counts > 0
+    return float((sums[having] / counts[having]).mean()) if having.any() else float("nan")
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Scores entities for queries: the cosine of an answer embedding and an entity."""
+
+    model: Lmpnn
+    entities: Tensor  # [E, d], of length 1
+    union: Union
+    depth_shift: int = 0
+
+    @torch.inference_mode()
+    def embed(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Tensor:
+        """Queries [n, c] and [n, r] -> [disjuncts, n, d], of length 1."""
+        wirings = wire(pattern, self.union, self.depth_shift)
+        found = [self.model(wiring, constants, relations) for wiring in wirings]
+        return F.normalize(torch.stack(found), dim=-1)
+
+    @torch.inference_mode()
+    def score(self, embeddings: Tensor) -> Tensor:
+        """[disjuncts, n, d] -> [n, E]; an entity counts by its best disjunct."""
+        first, *others = embeddings
+        scores = first @ self.entities.T
+        for other in others:
+            torch.maximum(scores, other @ self.entities.T, out=scores)
+        return scores
+
+
+def evaluate(
+    scorer: Scorer,
+    queries: Mapping[str, Queries],
+    progress: Callable[[str, int], object] = lambda name, done: None,
+) -> dict[str, Metrics]:
+    """The metrics of every pattern with hard answers; progress hears how many are done."""
+    results = {}
+    for name, found in queries.items():
+        if len(found.hard.values):
+            results[name] = Metrics.of(rank_queries(scorer, found, name, progress), found.hard)
+    return results
+
+
+def rank_queries(
+    scorer: Scorer,
+    queries: Queries,
+    name: str = "",
+    progress: Callable[[str, int], object] = lambda name, done: None,
+) -> Floats:
+    """The rank of every hard answer, in their order."""
+    device = scorer.entities.device
+    # Queries with equally many hard answers stand together, so that little is padded.
+    counts = queries.hard.counts
+    order = np.argsort(counts, kind="stable")[np.count_nonzero(counts == 0) :]
+    ranks = np.empty(len(queries.hard.values))
+    size = max(1, CHUNK_SCORES // len(scorer.entities))
+    for start in range(0, len(order), BATCH):
+        rows = order[start : start + BATCH]
+        constants, relations = (
+            torch.from_numpy(columns[rows].astype(np.int64)).to(device)
+            for columns in (queries.constants, queries.relations)
+        )
+        embeddings = scorer.embed(queries.pattern, constants, relations)
+        if not embeddings.isfinite().all():
+            raise RunError("answer embeddings are not finite: the network or the table is broken")
+        for part, chosen in zip(
+            embeddings.split(size, dim=1), np.split(rows, range(size, len(rows), size)), strict=True
+        ):
+            places, found = _rank(scorer.score(part), queries, chosen)
+            ranks[places] = found
+        progress(name, start + len(rows))
+    return ranks
+
+
+@torch.inference_mode()
+def _rank(scores: Tensor, queries: Queries, rows: npt.NDArray[np.int64]) -> tuple[Any, Any]:
+    """Where the hard answers of some queries stand in their column, and their ranks."""
+    owners, places, hard = _gather(queries.hard, rows)
+    easy_owners, _, easy = _gather(queries.easy, rows)
+    column = places - queries.hard.offsets[rows][owners]  # first, second … hard answer of a query
+    device = scores.device
+    owners_, column_, hard_, easy_owners_, easy_ = (
+        torch.from_numpy(array).to(device) for array in (owners, column, hard, easy_owners, easy)
+    )
+    thresholds = scores.new_zeros(len(rows), int(column.max()) + 1)
+    thresholds[owners_, column_] = scores[owners_, hard_]
+    scores[owners_, hard_] = -torch.inf
+    scores[easy_owners_, easy_] = -torch.inf
+    # Σ sign(s − t) is #better − #worse, so better ones and half of the ties are (E + Σ) / 2.
+    difference = torch.empty_like(scores)
+    signs = [
+        torch.sub(scores, threshold[:, None], out=difference).sign_().sum(1)
+        for threshold in thresholds.unbind(1)
+    ]
+    better = (scores.shape[1] + torch.stack(signs, dim=1).double()) / 2  # [n, most answers]
+    return places, 1 + better[owners_, column_].cpu().numpy()
+
+
+def _gather(answers: Answers, rows: npt.NDArray[np.int64]) -> tuple[Any, Any, Any]:
+    """The answers of some queries: which query has it, its place among the values, and itself."""
+    counts = answers.counts[rows]
+    owners = np.repeat(np.arange(len(rows)), counts)
+    starts = np.cumsum(counts) - counts
+    places = np.arange(len(owners)) - starts[owners] + answers.offsets[rows][owners]
+    return owners, places, answers.values[places].astype(np.int64)
+
+
+def capped(queries: Mapping[str, Queries], most: int) -> dict[str, Queries]:
+    """At most so many queries of each pattern, evenly spread over those there are."""
+
+    def some(found: Queries) -> Queries:
+        chosen = np.zeros(len(found), bool)
+        chosen[np.linspace(0, len(found) - 1, most).astype(np.int64)] = True
+        return found.select(chosen)
+
+    return {name: found if len(found) <= most else some(found) for name, found in queries.items()}

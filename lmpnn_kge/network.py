@@ -1,0 +1,140 @@
+"""LMPNN: one MLP and two vectors on top of a frozen backbone (Wang et al., ICLR 2023).
+
+    z_n(l) = MLP[ ε z_n(l−1) + Σ_{v ∈ N(n)} ρ(z_v(l−1), r, direction, negated) ]     eq. lgnn-layer
+
+A constant begins as its row of the entity table, a variable as a learned vector. What the free
+variable has become after L layers answers the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lmpnn_kge.backbone import Backbone
+from lmpnn_kge.config import Config
+from lmpnn_kge.wiring import Message, Wiring
+
+#: Hidden numbers of the MLP that a CPU works on at once: what its caches hold, and what its
+#: allocator reuses instead of asking the system for fresh pages in every step.
+CPU_CHUNK = 2**21
+
+
+class Lmpnn(nn.Module):
+    """Turns batches of queries of one pattern into points among the entities."""
+
+    def __init__(self, backbone: Backbone, config: Config, *, dtype: torch.dtype = torch.float32):
+        super().__init__()
+        self.backbone = backbone
+        self.epsilon = config.epsilon
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.seed)
+            size = backbone.entities.float().square().mean().sqrt().item()
+            self.free = nn.Parameter(size * torch.randn(backbone.dim))
+            self.bound = nn.Parameter(size * torch.randn(backbone.dim))
+            self.mlp = Mlp(backbone.dim, config.hidden, config.hidden_layers, dtype)
+            self.cat = CatMessages(backbone) if config.messages == "cat" else None
+
+    def on(self, device: torch.device) -> Lmpnn:
+        """This network, moved to a device with its backbone."""
+        self.backbone = self.backbone.to(device)
+        return self.to(device)
+
+    def forward(self, wiring: Wiring, constants: Tensor, relations: Tensor) -> Tensor:
+        """The answer embeddings of queries [n, c] and [n, r] -> [n, d]."""
+        count, columns = len(constants), relations.T.contiguous()  # [r, n]
+        states = [self._input(kind, constants) for kind in wiring.inputs]
+        for layer in wiring.layers:
+            totals = [self.epsilon * states[place] for place in layer.states]
+            estimates = self._estimates(states, layer.messages, columns)
+            for message, estimate in zip(layer.messages, estimates, strict=True):
+                sign = -1 if message.negated and self.cat is None else 1
+                total = totals[message.target]
+                totals[message.target] = torch.add(total, estimate, alpha=sign)
+            states = list(self.mlp(torch.cat(totals)).split(count))
+        return states[0]
+
+    def _input(self, kind: int | str, constants: Tensor) -> Tensor:
+        if isinstance(kind, int):
+            return self.backbone.entities[constants[:, kind]]
+        return (self.free if kind == "free" else self.bound).expand(len(constants), -1)
+
+    def _estimates(
+        self, states: Sequence[Tensor], messages: Sequence[Message], columns: Tensor
+    ) -> list[Tensor]:
+        """f of every message, all in one call, for a backbone may gather by relation."""
+        over = [message for message in messages if message.relation is not None]
+        estimates = [states[message.source] for message in messages]
+        if not over:
+            return estimates
+        sources = torch.cat([states[message.source] for message in over])
+        ids = [columns[message.relation] for message in over]
+        if self.cat is not None:
+            told = self.cat(sources, ids, over)
+        else:
+            both = [
+                self.backbone.inverse(column) if message.inverse else column
+                for message, column in zip(over, ids, strict=True)
+            ]
+            told = self.backbone.message(sources, torch.cat(both))
+        found = iter(told.split(len(sources) // len(over)))
+        return [
+            estimate if message.relation is None else next(found)
+            for message, estimate in zip(messages, estimates, strict=True)
+        ]
+
+
+class Mlp(nn.Module):
+    """Hidden layers with ReLU, the same for all layers and nodes; computed in dtype."""
+
+    def __init__(self, dim: int, hidden: int, hidden_layers: int, dtype: torch.dtype):
+        super().__init__()
+        widths = [dim, *[hidden] * hidden_layers, dim]
+        self.layers = nn.ModuleList(map(nn.Linear, widths, widths[1:]))
+        self.chunk = max(1, CPU_CHUNK // hidden)
+        self.dtype = dtype
+
+    def forward(self, x: Tensor) -> Tensor:
+        parameters = [parameter.to(self.dtype) for parameter in self.layers.parameters()]
+        layers = list(zip(parameters[::2], parameters[1::2], strict=True))
+        size = self.chunk if x.device.type == "cpu" else len(x)
+        parts = [_perceive(part, layers) for part in x.to(self.dtype).split(size)]
+        return torch.cat(parts).to(x.dtype)
+
+
+def _perceive(x: Tensor, layers: list[tuple[Tensor, Tensor]]) -> Tensor:
+    *hidden, last = layers
+    for weight, bias in hidden:
+        x = F.linear(x, weight, bias).relu_()
+    return F.linear(x, *last)
+
+
+class CatMessages(nn.Module):
+    """*KGE Cat*, the paper's baseline without one-hop inference.
+
+    A message is a linear map of [z ‖ relation ‖ direction ‖ negation]. The relations' share of it
+    is taken once per relation, not per row.
+    """
+
+    def __init__(self, backbone: Backbone):
+        super().__init__()
+        self.relations: Tensor
+        relations = backbone.relations[: backbone.num_relations]
+        self.register_buffer("relations", relations, persistent=False)
+        self.state = nn.Linear(backbone.dim, backbone.dim)
+        self.relation = nn.Linear(relations.shape[1], backbone.dim, bias=False)
+        self.signs = nn.Parameter(0.01 * torch.randn(2, backbone.dim))  # direction and negation
+
+    def forward(self, z: Tensor, ids: list[Tensor], messages: Sequence[Message]) -> Tensor:
+        """z [m · n, d] and m columns of ids [n], one for each message."""
+        table = self.relation(self.relations)  # [R, d]
+        direction, negation = self.signs
+        shares = []
+        for column, message in zip(ids, messages, strict=True):
+            backwards = (column >= len(table)) != message.inverse
+            share = table[column % len(table)] + backwards[:, None] * direction
+            shares.append(share + negation if message.negated else share)
+        return self.state(z) + torch.cat(shares)

@@ -1,0 +1,237 @@
+"""Runs as a user has them: trained, opened again, evaluated, asked."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lmpnn_kge.backbone import Backbone
+from lmpnn_kge.config import DEFAULT, Config, load_config, to_yaml
+from lmpnn_kge.device import choose_device, choose_precision, describe_device
+from lmpnn_kge.errors import ConfigError, QueryError, RunError, choices
+from lmpnn_kge.evaluation import Scorer, evaluate
+from lmpnn_kge.libkge.checkpoint import read_checkpoint
+from lmpnn_kge.material import Sample, facts_of, gather, join_queries
+from lmpnn_kge.network import Lmpnn
+from lmpnn_kge.opening import build, find_reader
+from lmpnn_kge.query.parser import parse
+from lmpnn_kge.query.patterns import Pattern
+from lmpnn_kge.results import as_json
+from lmpnn_kge.run_folder import RunFolder, command, file_hash, is_run, versions
+from lmpnn_kge.sampling import sample_store
+from lmpnn_kge.store import QueryStore
+from lmpnn_kge.training import MODEL, Silent, Trainer, Watch, load_weights
+from lmpnn_kge.vocabulary import Vocabulary
+from lmpnn_kge.wiring import Union
+
+Hear = Callable[[str, int], object]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A trained network with its backbone, ready to answer."""
+
+    folder: RunFolder
+    scorer: Scorer
+    vocabulary: Vocabulary
+    notes: list[str]
+
+    @classmethod
+    def open(
+        cls, folder: str | Path, *, checkpoint: str | Path | None = None, device: str = "auto"
+    ) -> Run:
+        """Open a run folder; checkpoint says where the backbone is if it has moved."""
+        run = RunFolder.open(folder)
+        file, notes = _checkpoint_of(run, checkpoint)
+        opened = read_checkpoint(file)
+        _, kind = find_reader(opened, run.facts["backbone"])
+        backbone, _ = build(opened, kind)
+        names = Vocabulary(**run.read_json("names.json"))
+        sizes = backbone.num_entities, backbone.num_relations
+        if sizes != (len(names.entity_ids), len(names.relation_ids)):
+            raise RunError(
+                f"{run.path} was trained on {len(names.entity_ids)} entities and "
+                f"{len(names.relation_ids)} relations, but {file} has {sizes[0]} and {sizes[1]}"
+            )
+        backbone = dataclasses.replace(
+            backbone, entity_ids=names.entity_ids, relation_ids=names.relation_ids
+        )
+        if not run.has(MODEL):
+            raise RunError(f"{run.path} has no network yet; go on with train --resume")
+        chosen = choose_device(device)
+        model = Lmpnn(backbone, run.config, dtype=choose_precision(run.config.precision, chosen))
+        load_weights(model, run.read_tensors(MODEL)[0], f"{run.path / MODEL}")
+        return cls(run, _scorer(model.on(chosen), run.config), names, notes)
+
+    @property
+    def backbone(self) -> Backbone:
+        return self.scorer.model.backbone
+
+    def evaluate(
+        self,
+        split: str = "test",
+        *,
+        queries: str | Path | None = None,
+        union: Union | None = None,
+        progress: Hear = lambda name, done: None,
+    ) -> dict[str, Any]:
+        """The metrics of a split of the run's own queries or of others, as `--json` prints them."""
+        scorer = dataclasses.replace(self.scorer, union=union or self.scorer.union)
+        found = self.queries(split, queries)
+        metrics = evaluate(scorer, found.splits[split], progress)
+        if not metrics:
+            raise RunError(f"{found.folder} has no hard answers in {split!r}, nothing to rank")
+        return as_json(split, metrics)
+
+    def queries(self, split: str, folder: str | Path | None = None) -> QueryStore:
+        """The run's own queries or others, in the numbers of its backbone."""
+        store = QueryStore.open(folder or self.folder.facts["queries"]["folder"])
+        if split not in store.splits:
+            raise QueryError(
+                f"{store.folder} has no split {split!r}; {choices(split, store.splits)}"
+            )
+        wanted = dataclasses.replace(store, splits={split: store.splits[split]})
+        joined, notes = join_queries(wanted, self.backbone)
+        self.notes.extend(note for note in notes if note not in self.notes)
+        return dataclasses.replace(joined, folder=store.folder)
+
+    def embed(self, formula: str) -> Tensor:
+        """The answer embeddings of a formula over names, one for each disjunct, [disjuncts, d]."""
+        pattern = Pattern(parse(formula))
+        constants, relations = self.vocabulary.resolve(pattern, formula)
+        device = self.scorer.entities.device
+        columns = (torch.from_numpy(ids)[None].to(device) for ids in (constants, relations))
+        return self.scorer.embed(pattern, *columns)[:, 0]
+
+    def rank(self, formula: str, k: int = 10) -> list[tuple[str, float]]:
+        """The k entities that answer a formula best, with their scores."""
+        scores = self.scorer.score(self.embed(formula)[:, None])[0]
+        best = scores.topk(min(k, len(scores)))
+        return [
+            (self.vocabulary.entity_ids[row], score)
+            for row, score in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        ]
+
+
+def train(
+    checkpoint: str | Path | None = None,
+    *,
+    backbone: str | None = None,
+    dataset: str | Path | None = None,
+    queries: str | Path | None = None,
+    config: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    device: str = "auto",
+    resume: bool = False,
+    watch: Watch | None = None,
+    sample: Sample = sample_store,
+) -> Run:
+    """Train LMPNN on a checkpoint, in a run folder, and evaluate the best network on test once.
+
+    resume goes on with the run in that folder, if there is one: to the same end, bit for bit on a
+    CPU, as if it had not been stopped.
+    """
+    watch = watch or Silent()
+    before = RunFolder.open(out) if resume and out is not None and is_run(Path(out)) else None
+    if before is not None:
+        facts = before.facts
+        checkpoint = checkpoint or facts["checkpoint"]["file"]
+        backbone = backbone or facts["backbone"]
+        dataset = dataset or facts["dataset"]
+        queries = queries or facts["queries"]["folder"]
+    if checkpoint is None:
+        raise RunError("nothing to train on: give a checkpoint, or a run to resume")
+    chosen = choose_device(device)
+    material = gather(
+        checkpoint, backbone=backbone, dataset=dataset, queries=queries, sample=sample
+    )
+    splits = material.store.splits
+    answered = {name: found.answered for name, found in splits.get("train", {}).items()}
+    answered = {name: found for name, found in answered.items() if len(found)}
+    if not answered:
+        raise RunError(f"{material.queries} has no training queries")
+    out = Path(out or Path("runs") / material.name)
+    if resume and is_run(out):
+        folder = _resumed(RunFolder.open(out), config, settings)
+        if file_hash(material.checkpoint) != folder.facts["checkpoint"]["sha256"]:
+            raise RunError(f"{material.checkpoint} is not the checkpoint that {out} began with")
+    else:
+        folder = _begun(out, load_config(config or DEFAULT, settings), material, chosen)
+    dtype = torch.bfloat16 if folder.facts["precision"] == "bf16" else torch.float32
+    watch.start(folder, material, describe_device(chosen))
+    model = Lmpnn(material.backbone, folder.config, dtype=dtype).on(chosen)
+    Trainer(folder, model, answered, splits.get("valid", {}), dtype).train(watch)
+    load_weights(model, folder.read_tensors(MODEL)[0], f"{folder.path / MODEL}")
+    run = Run(folder, _scorer(model, folder.config), material.vocabulary, material.notes)
+    if not folder.has("test.json") and any(
+        len(found.hard.values) for found in splits.get("test", {}).values()
+    ):
+        metrics = evaluate(run.scorer, splits["test"], watch.validate)
+        folder.write_json("test.json", as_json("test", metrics))
+    return run
+
+
+def _begun(out: Path, config: Config, material: Any, device: torch.device) -> RunFolder:
+    dtype = choose_precision(config.precision, device)
+    facts = {
+        "made_by": f"lmpnn-kge {versions()['lmpnn-kge']}",
+        "versions": versions(),
+        "command": command(),
+        "started": time.strftime("%Y-%m-%d %H:%M:%S%z"),
+        "device": describe_device(device),
+        "precision": "bf16" if dtype == torch.bfloat16 else "fp32",
+        **facts_of(material, file_hash(material.checkpoint)),
+    }
+    return RunFolder.create(out, config, facts, dataclasses.asdict(material.vocabulary))
+
+
+def _resumed(
+    run: RunFolder, config: str | Path | None, settings: Mapping[str, Any] | None
+) -> RunFolder:
+    """A run with the settings it began with; only the number of epochs may change."""
+    values = dataclasses.asdict(run.config)
+    if config is not None:
+        wanted = load_config(config, settings)
+    else:
+        wanted = dataclasses.replace(run.config, **_checked(settings or {}))
+    differing = [k for k, v in values.items() if getattr(wanted, k) != v and k != "epochs"]
+    if differing:
+        raise ConfigError(
+            f"{run.path} began with other settings of {', '.join(differing)}; leave them out, or "
+            "begin another run with --out"
+        )
+    if wanted.epochs != run.config.epochs:
+        run.write("config.yaml", to_yaml(wanted).encode())
+        (run.path / "test.json").unlink(missing_ok=True)
+    return RunFolder.open(run.path)
+
+
+def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
+    known = load_config(settings=settings)
+    return {key: getattr(known, key) for key in settings}
+
+
+def _checkpoint_of(run: RunFolder, given: str | Path | None) -> tuple[Path, list[str]]:
+    recorded = run.facts["checkpoint"]
+    file = Path(given or recorded["file"])
+    if not file.is_file():
+        raise RunError(
+            f"the checkpoint of {run.path} is not at {file}; say where with --checkpoint"
+        )
+    if file_hash(file) == recorded["sha256"]:
+        return file, []
+    return file, [f"{file} is not the file that {run.path} was trained on: its hash differs"]
+
+
+def _scorer(model: Lmpnn, config: Config) -> Scorer:
+    unit = F.normalize(model.backbone.entities, dim=-1)
+    return Scorer(model, unit, config.union, config.depth_shift)

@@ -1,0 +1,148 @@
+"""Run folders: all that a training run is and was, each file written whole or not at all.
+
+run.json            provenance: versions, checkpoint and its hash, dataset, queries, command
+config.yaml         the settings, all of them
+state.safetensors   where training stands: network, optimiser, progress; what --resume reads
+model.safetensors   the best network so far: what evaluation reads
+metrics.jsonl       a line for every epoch
+test.json           the metrics on the test queries
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from lmpnn_kge.config import Config, make_config, to_yaml
+from lmpnn_kge.errors import ConfigError, DatasetError, RunError, short
+from lmpnn_kge.whole import whole_folder, write_whole
+
+FORMAT = 1
+KIND = "lmpnn-kge run"
+
+
+@dataclass(frozen=True, eq=False)
+class RunFolder:
+    """A run on disk."""
+
+    path: Path
+    config: Config
+    facts: Mapping[str, Any]
+
+    @classmethod
+    def create(
+        cls, path: str | Path, config: Config, facts: Mapping[str, Any], names: Mapping[str, Any]
+    ) -> RunFolder:
+        """A new run that nothing has been computed for."""
+        path = Path(path)
+        if is_run(path):
+            raise RunError(
+                f"{path} is a run already; go on with it with --resume, or choose another --out"
+            )
+        try:
+            with whole_folder(path, may_replace=lambda folder: False) as aside:
+                (aside / "config.yaml").write_text(to_yaml(config), encoding="utf-8")
+                (aside / "names.json").write_text(json.dumps(names) + "\n")
+                content = {"kind": KIND, "format": FORMAT, **facts}
+                (aside / "run.json").write_text(json.dumps(content, indent=1) + "\n")
+        except DatasetError as error:
+            raise RunError(str(error)) from error
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: str | Path) -> RunFolder:
+        path = Path(path)
+        if not is_run(path):
+            raise RunError(f"{path} is no run folder: it has no run.json of a run")
+        facts = _read_json(path / "run.json")
+        if facts.get("format") != FORMAT:
+            raise RunError(
+                f"{path} is a run of format {short(facts.get('format'))}, but this version reads "
+                f"format {FORMAT}; use the version that made it: {short(facts.get('made_by'))}"
+            )
+        try:
+            config = make_config(yaml.safe_load((path / "config.yaml").read_text(encoding="utf-8")))
+        except (OSError, yaml.YAMLError, ConfigError, TypeError, UnicodeDecodeError) as error:
+            reason = " ".join(str(error).split())
+            raise RunError(f"{path / 'config.yaml'} is damaged: {reason}") from error
+        return cls(path, config, facts)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put a file in its place; what was there before is kept until the new one is whole."""
+        try:
+            write_whole(self.path / name, content)
+        except DatasetError as error:
+            raise RunError(f"{error}; {self.path} stays as it was last saved") from error
+
+    def write_json(self, name: str, content: Any) -> None:
+        self.write(name, (json.dumps(content, indent=1) + "\n").encode())
+
+    def write_tensors(self, name: str, tensors: Mapping[str, Tensor], facts: Any) -> None:
+        """Tensors with whatever belongs to them, in one file."""
+        on_cpu = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
+        self.write(name, save(on_cpu, {"facts": json.dumps(facts)}))
+
+    def has(self, name: str) -> bool:
+        return (self.path / name).is_file()
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        return _read_json(self.path / name)
+
+    def read_tensors(self, name: str) -> tuple[dict[str, Tensor], Any]:
+        file = self.path / name
+        try:
+            with safe_open(file, "pt") as content:
+                tensors = {key: content.get_tensor(key) for key in content.keys()}  # noqa: SIM118
+                return tensors, json.loads(content.metadata()["facts"])
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+            raise RunError(f"{file} is damaged or missing: {short(str(error))}") from error
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder is a run of any format."""
+    try:
+        return _read_json(path / "run.json").get("kind") == KIND
+    except RunError:
+        return False
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunError(f"{file} is damaged or missing: {short(str(error))}") from error
+    if not isinstance(content, dict):
+        raise RunError(f"{file} is damaged: it holds no mapping")
+    return content
+
+
+def versions() -> dict[str, str]:
+    """What a result may depend on."""
+    packages = ("lmpnn-kge", "torch", "numpy", "safetensors")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
+
+
+def command() -> str:
+    """The command line of this process."""
+    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+
+
+def file_hash(file: str | Path) -> str:
+    """The SHA-256 of a file."""
+    digest = hashlib.sha256()
+    with Path(file).open("rb") as stream:
+        while part := stream.read(2**20):
+            digest.update(part)
+    return digest.hexdigest()

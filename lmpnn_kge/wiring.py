@@ -1,0 +1,94 @@
+"""What message passing does for a pattern, worked out once: which state goes where, layer by layer.
+
+Only nodes whose state still reaches the answer have a place in a layer, so that the network does no
+work for the others.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from lmpnn_kge.query.formula import FREE, Constant
+from lmpnn_kge.query.graph import EQUALITY, QueryGraph, query_graphs
+from lmpnn_kge.query.patterns import Pattern
+
+#: How a disjunction is answered: each part alone and the best taken, or all read as a conjunction.
+Union = Literal["dnf", "merge"]
+
+
+@dataclass(frozen=True)
+class Message:
+    """ρ from one node to another over a literal, both given by their places."""
+
+    source: int  # in the layer before
+    target: int  # in this layer
+    relation: int | None  # the column of the queries' relations; None for an equality
+    inverse: bool  # whether it goes from tail to head
+    negated: bool
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One step: every node of the layer takes its own state and the messages to it."""
+
+    states: tuple[int, ...]  # for each node, its place in the layer before
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """A query graph, ready for a batch of queries; the one node of the last layer is the answer."""
+
+    inputs: tuple[int | Literal["free", "bound"], ...]  # a column of constants, or a variable
+    layers: tuple[Layer, ...]
+
+    @property
+    def rows(self) -> int:
+        """How often the MLP is applied for one query."""
+        return sum(len(layer.states) for layer in self.layers)
+
+
+@lru_cache(maxsize=1024)
+def wire(pattern: Pattern, union: Union = "dnf", depth_shift: int = 0) -> tuple[Wiring, ...]:
+    """The wiring of each disjunct; depth_shift adds layers to the L that the query needs."""
+    graphs = query_graphs(pattern.formula, merge=union == "merge")
+    return tuple(wire_graph(graph, pattern, depth_shift) for graph in graphs)
+
+
+def wire_graph(graph: QueryGraph, pattern: Pattern, depth_shift: int = 0) -> Wiring:
+    """The wiring of one query graph; at least one layer, lest nothing be said at all."""
+    plan = graph.plan(max(1, graph.depth + depth_shift))
+    inputs: list[int | Literal["free", "bound"]] = []
+    for node in plan[0]:
+        term = graph.nodes[node]
+        if isinstance(term, Constant):
+            inputs.append(pattern.constants.index(term.name))
+        else:
+            inputs.append("free" if term == FREE else "bound")
+    layers = tuple(
+        Layer(
+            tuple(before.index(node) for node in nodes),
+            tuple(_messages(graph, pattern, before, nodes)),
+        )
+        for before, nodes in itertools.pairwise(plan)
+    )
+    return Wiring(tuple(inputs), layers)
+
+
+def _messages(
+    graph: QueryGraph, pattern: Pattern, before: tuple[int, ...], nodes: tuple[int, ...]
+) -> Iterator[Message]:
+    for edge in graph.edges:
+        equality = edge.relation == EQUALITY
+        relation = None if equality else pattern.relations.index(edge.relation)
+        for source, target, inverse in (
+            (edge.head, edge.tail, False),
+            (edge.tail, edge.head, True),
+        ):
+            if target in nodes:
+                places = before.index(source), nodes.index(target)
+                yield Message(*places, relation, inverse, edge.negated)
