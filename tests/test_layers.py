@@ -32,6 +32,7 @@ ORDER = [
     "sampling",
     "names",
     "whole",
+    "geonames",
     "store",
     "joining",
     "betae",
