@@ -33,6 +33,7 @@ ORDER = [
     "names",
     "whole",
     "geonames",
+    "geography",
     "store",
     "joining",
     "betae",
