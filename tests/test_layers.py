@@ -31,6 +31,8 @@ ORDER = [
     "kg",
     "names",
     "whole",
+    "geonames",
+    "geography",
     "store",
     "grounding",
     "sampling",
