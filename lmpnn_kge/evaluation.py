@@ -25,8 +25,8 @@ from lmpnn_kge.wiring import Union, wire
 #: Queries that are embedded at once.
 BATCH = 1024
 
-#: Scores that are held at once; a second tensor has the same size.
-CHUNK_SCORES = 2**22
+#: Scores that are held at once, and how many of them are compared at once: a cache's worth.
+CHUNK_SCORES, CACHE_SCORES = 2**22, 2**20
 
 HITS = (1, 3, 10)
 
@@ -83,10 +83,10 @@ class Scorer:
         return F.normalize(torch.stack(found), dim=-1)
 
     @torch.inference_mode()
-    def score(self, embeddings: Tensor) -> Tensor:
+    def score(self, embeddings: Tensor, out: Tensor | None = None) -> Tensor:
         """[disjuncts, n, d] -> [n, E]; an entity counts by its best disjunct."""
         first, *others = embeddings
-        scores = first @ self.entities.T
+        scores = torch.mm(first, self.entities.T, out=out)
         for other in others:
             torch.maximum(scores, other @ self.entities.T, out=scores)
         return scores
@@ -117,7 +117,8 @@ def rank_queries(
     counts = queries.hard.counts
     order = np.argsort(counts, kind="stable")[np.count_nonzero(counts == 0) :]
     ranks = np.empty(len(queries.hard.values))
-    size = max(1, CHUNK_SCORES // len(scorer.entities))
+    size = min(BATCH, max(1, CHUNK_SCORES // len(scorer.entities)))
+    buffer = scorer.entities.new_empty(size, len(scorer.entities))
     for start in range(0, len(order), BATCH):
         rows = order[start : start + BATCH]
         constants, relations = (
@@ -130,7 +131,8 @@ def rank_queries(
         for part, chosen in zip(
             embeddings.split(size, dim=1), np.split(rows, range(size, len(rows), size)), strict=True
         ):
-            places, found = _rank(scorer.score(part), queries, chosen)
+            scores = scorer.score(part, out=buffer[: len(chosen)])
+            places, found = _rank(scores, queries, chosen)
             ranks[places] = found
         progress(name, start + len(rows))
     return ranks
@@ -150,14 +152,25 @@ def _rank(scores: Tensor, queries: Queries, rows: npt.NDArray[np.int64]) -> tupl
     thresholds[owners_, column_] = scores[owners_, hard_]
     scores[owners_, hard_] = -torch.inf
     scores[easy_owners_, easy_] = -torch.inf
-    # Σ sign(s − t) is #better − #worse, so better ones and half of the ties are (E + Σ) / 2.
+    size = max(1, CACHE_SCORES // scores.shape[1])
+    better = torch.cat([
+        _better(*block)
+        for block in zip(scores.split(size), thresholds.split(size), strict=True)
+    ])  # fmt: skip
+    return places, 1 + better[owners_, column_].cpu().numpy()
+
+
+def _better(scores: Tensor, thresholds: Tensor) -> Tensor:
+    """How many scores [n, E] are above thresholds [n, k], ties as halves, [n, k].
+
+    Σ sign(s − t) is #above − #below, so what is above and half of the ties are (E + Σ) / 2.
+    """
     difference = torch.empty_like(scores)
     signs = [
         torch.sub(scores, threshold[:, None], out=difference).sign_().sum(1)
         for threshold in thresholds.unbind(1)
     ]
-    better = (scores.shape[1] + torch.stack(signs, dim=1).double()) / 2  # [n, most answers]
-    return places, 1 + better[owners_, column_].cpu().numpy()
+    return (scores.shape[1] + torch.stack(signs, dim=1).double()) / 2
 
 
 def _gather(answers: Answers, rows: npt.NDArray[np.int64]) -> tuple[Any, Any, Any]:

@@ -1,0 +1,85 @@
+"""Training at FB15k-237's size with the default settings, against its matrix products alone."""
+
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from lmpnn_kge.batches import prefetched
+from lmpnn_kge.config import Config, load_config, parse_settings
+from lmpnn_kge.device import choose_precision
+from lmpnn_kge.network import CPU_CHUNK, Lmpnn
+from lmpnn_kge.run_folder import RunFolder
+from lmpnn_kge.training import Trainer
+from lmpnn_kge.wiring import wire
+
+from .measure import peak_megabytes
+from .workload import backbone, training_queries
+
+ROUNDS = 3
+
+
+class Products:
+    """What a step multiplies, forward and backward, and nothing else."""
+
+    def __init__(self, dim: int, config: Config, dtype: torch.dtype):
+        def rows(count: int, width: int) -> Tensor:
+            return torch.randn(count, width).to(dtype)
+
+        size, self.chunk = config.batch_size, max(1, CPU_CHUNK // config.hidden)
+        self.first, self.second = rows(config.hidden, dim), rows(dim, config.hidden)
+        self.first_grad, self.second_grad = self.first.clone(), self.second.clone()
+        self.x, self.y = rows(self.chunk, dim), rows(self.chunk, dim)
+        self.h, self.g = rows(self.chunk, config.hidden), rows(self.chunk, config.hidden)
+        self.z, self.noise = rows(size, dim), rows(config.negative_count, dim)
+        self.logits = rows(size, config.negative_count)
+
+    def mlp(self, count: int) -> None:
+        for start in range(0, count, self.chunk):
+            n = min(self.chunk, count - start)
+            x, y, h, g = self.x[:n], self.y[:n], self.h[:n], self.g[:n]
+            torch.mm(x, self.first.T, out=h)
+            torch.mm(h, self.second.T, out=y)
+            torch.mm(x, self.second, out=g)
+            torch.mm(x.T, h, out=self.second_grad)
+            torch.mm(g.T, x, out=self.first_grad)
+            torch.mm(g, self.first, out=y)
+
+    def loss(self) -> None:
+        torch.mm(self.z, self.noise.T, out=self.logits)
+        torch.mm(self.logits, self.noise, out=self.z)
+
+
+def main(settings: list[str]) -> None:
+    config = load_config(settings=parse_settings(settings))
+    dtype = choose_precision(config.precision, torch.device("cpu"))
+    model = Lmpnn(backbone(), config, dtype=dtype)
+    found = training_queries(10 * config.batch_size)
+    trainer = Trainer(RunFolder(Path(), config, {}), model, found, {}, dtype)
+    batches = trainer.input
+    products = Products(model.backbone.dim, config, dtype)
+    best = limit = float("inf")
+    queries = 0
+    for epoch in range(ROUNDS):
+        start = time.perf_counter()
+        with closing(prefetched(batches.epoch(epoch), torch.device("cpu"))) as ready:
+            queries = sum(len(batch) for batch in ready if trainer.step(batch) is not None)
+        best = min(best, time.perf_counter() - start)
+        start = time.perf_counter()
+        for batch in batches.epoch(epoch):
+            for wiring in wire(batch.pattern, config.union):
+                for layer in wiring.layers:
+                    products.mlp(len(layer.states) * len(batch))
+            products.loss()
+        limit = min(limit, time.perf_counter() - start)
+    print(
+        f"{queries / best:8,.0f} queries/s in {dtype}, {limit / best:4.0%} of the products alone "
+        f"({queries / limit:,.0f} queries/s)  peak {peak_megabytes():,.0f} MB"
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,52 @@
+"""Random queries of the size and mix of BetaE's FB15k-237, and a random backbone for them."""
+
+import numpy as np
+
+from lmpnn_kge import load_backbone
+from lmpnn_kge.backbone import Backbone
+from lmpnn_kge.columns import Answers, Queries
+from lmpnn_kge.query.patterns import BETAE, named_patterns
+from lmpnn_kge.sampling import BETAE_POSITIVE, BETAE_TRAIN
+
+ENTITIES, RELATIONS, DIM = 14_541, 237, 128
+
+#: Easy and hard answers of an evaluation query, on average.
+EASY, HARD = 25, 3.5
+
+
+def backbone(entities: int = ENTITIES, dim: int = DIM, relations: int = RELATIONS) -> Backbone:
+    return load_backbone("complex").random(entities, relations, dim)
+
+
+def training_queries(per_type: int, entities: int = ENTITIES) -> dict[str, Queries]:
+    """So many of each positive type and a tenth of it of each negated one."""
+    return {
+        name: queries(name, per_type if name in BETAE_POSITIVE else per_type // 10, 1, 0, entities)
+        for name in BETAE_TRAIN
+    }
+
+
+def evaluation_queries(per_type: int, entities: int = ENTITIES) -> dict[str, Queries]:
+    """So many of each of the 14 types; of 1p four times as many."""
+    return {
+        name: queries(name, per_type * (4 if name == "1p" else 1), EASY, HARD, entities)
+        for name in BETAE
+    }
+
+
+def queries(name: str, count: int, easy: float, hard: float, entities: int) -> Queries:
+    pattern, draw = named_patterns()[name], np.random.default_rng(0)
+    return Queries(
+        pattern,
+        draw.integers(entities, size=(count, len(pattern.constants)), dtype=np.int32),
+        draw.integers(2 * RELATIONS, size=(count, len(pattern.relations)), dtype=np.int32),
+        answers(count, easy, entities, draw),
+        answers(count, hard, entities, draw),
+    )
+
+
+def answers(count: int, mean: float, entities: int, draw: np.random.Generator) -> Answers:
+    """At least one each, and a long tail, as in a real graph."""
+    counts = draw.geometric(1 / mean, count) if mean else np.zeros(count, np.int64)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Answers(offsets, draw.integers(entities, size=offsets[-1], dtype=np.int32))
