@@ -3,7 +3,6 @@
 import re
 import shlex
 
-import pytest
 from click.testing import CliRunner
 
 from lmpnn_kge import hookspecs
@@ -21,29 +20,33 @@ def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("block", blocks(README, "console"), ids=lambda b: b.splitlines()[0][:40])
-def test_commands_print_what_the_readme_shows(block, monkeypatch, tmp_path):
+def test_the_readme_followed_literally(monkeypatch, tmp_path):
+    """Commands and Python from top to bottom, in one folder: later ones use what earlier made."""
     (tmp_path / "tests").symlink_to(ROOT / "tests")  # where the commands find the data
     monkeypatch.chdir(tmp_path)
-    commands, shown = [], []
-    for line in block.splitlines():
-        (commands if line.startswith("$ ") else shown).append(line)
-    for command in commands:
-        program, *arguments = shlex.split(command.removeprefix("$ "))
-        assert program == "lmpnn-kge"
-        result = CliRunner().invoke(main, arguments)
-        assert result.exit_code == 0, result.output
-    printed = [line.rstrip() for line in result.stdout.splitlines()]
-    assert printed[: len(shown)] == shown
-
-
-def test_python_in_the_readme_runs(monkeypatch):
-    monkeypatch.chdir(ROOT)
     names: dict = {}
-    for block in blocks(README, "python"):
-        exec(block, names)
+    for language, block in re.findall(
+        r"^```(console|python)\n(.*?)^```", README, re.MULTILINE | re.DOTALL
+    ):
+        if language == "python":
+            exec(block, names)
+        else:
+            follow(block)
     assert names["scores"].shape == (1, 40)
     assert len(names["best"]) == 3
+
+
+def follow(block: str) -> None:
+    """Run the commands of a block; the last one prints what is shown."""
+    shown = [line for line in block.splitlines() if not line.startswith("$ ")]
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            program, *arguments = shlex.split(line.removeprefix("$ "))
+            assert program == "lmpnn-kge"
+            result = CliRunner().invoke(main, arguments)
+            assert result.exit_code == 0, (line, result.output, result.exception)
+    printed = [line.rstrip() for line in result.stdout.splitlines()]
+    assert printed[: len(shown)] == shown
 
 
 def test_the_plugin_of_the_guide_installs_and_loads(tmp_path):
