@@ -18,28 +18,30 @@ def backbone(entities: int = ENTITIES, dim: int = DIM, relations: int = RELATION
     return load_backbone("complex").random(entities, relations, dim)
 
 
-def training_queries(per_type: int, entities: int = ENTITIES) -> dict[str, Queries]:
+def training_queries(
+    per_type: int, entities: int = ENTITIES, relations: int = RELATIONS
+) -> dict[str, Queries]:
     """So many of each positive type and a tenth of it of each negated one."""
-    return {
-        name: queries(name, per_type if name in BETAE_POSITIVE else per_type // 10, 1, 0, entities)
-        for name in BETAE_TRAIN
-    }
+    counts = {name: per_type // (1 if name in BETAE_POSITIVE else 10) for name in BETAE_TRAIN}
+    return {name: queries(name, n, 1, 0, entities, relations) for name, n in counts.items()}
 
 
-def evaluation_queries(per_type: int, entities: int = ENTITIES) -> dict[str, Queries]:
+def evaluation_queries(
+    per_type: int, entities: int = ENTITIES, relations: int = RELATIONS
+) -> dict[str, Queries]:
     """So many of each of the 14 types; of 1p four times as many."""
-    return {
-        name: queries(name, per_type * (4 if name == "1p" else 1), EASY, HARD, entities)
-        for name in BETAE
-    }
+    counts = {name: per_type * (4 if name == "1p" else 1) for name in BETAE}
+    return {name: queries(name, n, EASY, HARD, entities, relations) for name, n in counts.items()}
 
 
-def queries(name: str, count: int, easy: float, hard: float, entities: int) -> Queries:
+def queries(
+    name: str, count: int, easy: float, hard: float, entities: int, relations: int
+) -> Queries:
     pattern, draw = named_patterns()[name], np.random.default_rng(0)
     return Queries(
         pattern,
         draw.integers(entities, size=(count, len(pattern.constants)), dtype=np.int32),
-        draw.integers(2 * RELATIONS, size=(count, len(pattern.relations)), dtype=np.int32),
+        draw.integers(2 * relations, size=(count, len(pattern.relations)), dtype=np.int32),
         answers(count, easy, entities, draw),
         answers(count, hard, entities, draw),
     )
