@@ -22,12 +22,14 @@ from lmpnn_kge.errors import (
 )
 from lmpnn_kge.hookspecs import hookimpl
 from lmpnn_kge.kernels import complex_product, matmul_by_relation
+from lmpnn_kge.libkge.model import LibkgeModel
 from lmpnn_kge.plugins import load_backbone
 
 if TYPE_CHECKING:
     from lmpnn_kge.kg import KnowledgeGraph
-    from lmpnn_kge.libkge.checkpoint import LibkgeCheckpoint, read_checkpoint
+    from lmpnn_kge.libkge.checkpoint import LibkgeCheckpoint, Validation, read_checkpoint
     from lmpnn_kge.libkge.dataset import LibkgeDataset
+    from lmpnn_kge.libkge.writing import write_checkpoint
     from lmpnn_kge.opening import open_backbone
     from lmpnn_kge.query.parser import parse
     from lmpnn_kge.ranking import Ranking, rank_triples
@@ -45,6 +47,7 @@ __all__ = [
     "KnowledgeGraph",
     "LibkgeCheckpoint",
     "LibkgeDataset",
+    "LibkgeModel",
     "LmpnnError",
     "PluginError",
     "QueryError",
@@ -52,6 +55,7 @@ __all__ = [
     "Run",
     "RunError",
     "ScoreType",
+    "Validation",
     "complex_product",
     "hookimpl",
     "load_backbone",
@@ -61,6 +65,7 @@ __all__ = [
     "rank_triples",
     "read_checkpoint",
     "train",
+    "write_checkpoint",
 ]
 
 _LAZY = {
@@ -68,7 +73,9 @@ _LAZY = {
     "parse": "lmpnn_kge.query.parser",
     "LibkgeCheckpoint": "lmpnn_kge.libkge.checkpoint",
     "LibkgeDataset": "lmpnn_kge.libkge.dataset",
+    "Validation": "lmpnn_kge.libkge.checkpoint",
     "read_checkpoint": "lmpnn_kge.libkge.checkpoint",
+    "write_checkpoint": "lmpnn_kge.libkge.writing",
     "open_backbone": "lmpnn_kge.opening",
     "Ranking": "lmpnn_kge.ranking",
     "rank_triples": "lmpnn_kge.ranking",

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from lmpnn_kge.errors import BackboneError
 from lmpnn_kge.kernels import all_pairs
+from lmpnn_kge.libkge.model import LibkgeModel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,6 +105,29 @@ class Backbone(ABC):
             entity_ids=checkpoint.entity_ids,
             relation_ids=checkpoint.relation_ids,
             **fields,
+        )
+
+    def to_libkge(self) -> LibkgeModel:
+        """The way back: what LibKGE calls the parts; redefine it to add further fields."""
+        kind = type(self)
+        if not kind.libkge_models:
+            raise BackboneError(
+                f"{kind.__name__} names no LibKGE model, so LibKGE has no file for it; "
+                "set libkge_models"
+            )
+        known = {field.name for field in dataclasses.fields(Backbone)}
+        own = [field.name for field in dataclasses.fields(self) if field.name not in known]
+        if own and kind.to_libkge is Backbone.to_libkge:
+            raise BackboneError(
+                f"{kind.__name__} does not say what LibKGE calls its {' and '.join(own)}; "
+                "define to_libkge"
+            )
+        name = kind.libkge_models[0]
+        return LibkgeModel(
+            name=name,
+            section=name.lower(),
+            entities=self.entities,
+            relations=self.relations if self.reciprocal else self.relations[: self.num_relations],
         )
 
     # How one is made ------------------------------------------------------------------------

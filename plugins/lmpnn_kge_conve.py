@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch import Generator, Tensor
     from typing_extensions import Self
 
-    from lmpnn_kge import LibkgeCheckpoint
+    from lmpnn_kge import LibkgeCheckpoint, LibkgeModel
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -89,6 +89,45 @@ class ConvE(Backbone):
             **fields,
         )
 
+    def to_libkge(self) -> LibkgeModel:
+        size = self.dim - 1
+        aspect_ratio = size / self.height / self.height
+        self._check_libkge(aspect_ratio)
+        options = {
+            "entity_embedder.dim": size,  # LibKGE adds the column of biases
+            "relation_embedder.dim": size,
+            "2D_aspect_ratio": int(aspect_ratio) if aspect_ratio.is_integer() else aspect_ratio,
+            "filter_size": self.filters.shape[-1],
+            "stride": self.stride,
+            "padding": self.padding,
+            "convolution_bias": True,
+        }
+        scorer = {
+            "convolution.weight": self.filters,
+            "convolution.bias": self.filter_bias,
+            **_idle_batch_norm("bn1", self.filter_bias),
+            **_idle_batch_norm("bn2", self.projection_bias),
+            "projection.weight": self.projection,
+            "projection.bias": self.projection_bias,
+        }
+        return super().to_libkge().adding(options, scorer)
+
+    def _check_libkge(self, aspect_ratio: float) -> None:
+        """LibKGE has 32 filters, and finds sizes by arithmetic that does not always come out."""
+        channels, _, kernel, _ = self.filters.shape
+        size = self.dim - 1
+        height = (size / aspect_ratio) ** 0.5
+        width = height * aspect_ratio
+        rows = (2 * height - kernel + 2 * self.padding) / self.stride + 1
+        columns = (width - kernel + 2 * self.padding) / self.stride + 1
+        found = height, height * width, channels * int(rows * columns), channels
+        if found != (self.height, size, self.projection.shape[1], 32):
+            raise BackboneError(
+                f"LibKGE has no ConvE with {channels} filters of {kernel} × {kernel} at stride "
+                f"{self.stride} over images of {self.height} × {size // self.height}: it needs 32 "
+                "filters that come out even"
+            )
+
     @classmethod
     def random_fields(cls, dim: int, generator: Generator) -> dict[str, Any]:
         import torch
@@ -115,6 +154,17 @@ def _fold_batch_norm(
     variance = checkpoint.scorer(f"{name}.running_var", len(weight))
     scale = (variance + 1e-5).rsqrt()
     return (weight.transpose(0, -1) * scale).transpose(0, -1), (bias - mean) * scale
+
+
+def _idle_batch_norm(name: str, bias: Tensor) -> dict[str, Tensor]:
+    """A batch norm that leaves everything as it is: 1 / √(variance + 1e-5) is exactly 1."""
+    import torch
+
+    return {
+        f"{name}.running_mean": torch.zeros(len(bias), dtype=torch.float32),
+        f"{name}.running_var": torch.full((len(bias),), 1 - 1e-5, dtype=torch.float32),
+        f"{name}.num_batches_tracked": torch.tensor(0),
+    }
 
 
 @hookimpl

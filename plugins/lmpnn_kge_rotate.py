@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from typing_extensions import Self
 
-    from lmpnn_kge import LibkgeCheckpoint
+    from lmpnn_kge import LibkgeCheckpoint, LibkgeModel
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,6 +50,9 @@ class RotatE(Backbone):
     @classmethod
     def from_libkge(cls, checkpoint: LibkgeCheckpoint, **fields: Any) -> Self:
         return super().from_libkge(checkpoint, p=checkpoint.number("l_norm", 1.0), **fields)
+
+    def to_libkge(self) -> LibkgeModel:
+        return super().to_libkge().adding({"l_norm": float(self.p), "normalize_phases": False})
 
 
 @hookimpl

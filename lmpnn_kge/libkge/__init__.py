@@ -1,1 +1,1 @@
-"""LibKGE's files, read with no LibKGE installed and without running what is in them."""
+"""LibKGE's files, read and written with no LibKGE installed, without running what is in them."""

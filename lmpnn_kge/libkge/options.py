@@ -59,3 +59,15 @@ def flatten(options: Mapping[str, Any], depth: int = 4) -> dict[str, Any]:
         else:
             flat[str(key)] = value
     return flat
+
+
+def nest(options: Mapping[str, Any]) -> dict[str, Any]:
+    """One dictionary with dotted keys as nested ones."""
+    nested: dict[str, Any] = {}
+    for key, value in options.items():
+        *sections, name = key.split(".")
+        place = nested
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[name] = value
+    return nested
