@@ -78,7 +78,8 @@ class Input:
         ]
         for place in random.permutation(len(plan))[start:]:
             queries, rows = plan[place]
-            yield self._draw(queries, rows, np.random.default_rng([self.config.seed, epoch, place]))
+            seed = [self.config.seed, epoch, 1 + place]  # numpy does not tell [s, e, 0] from [s, e]
+            yield self._draw(queries, rows, np.random.default_rng(seed))
 
     def _draw(self, queries: Queries, rows: Ints, random: np.random.Generator) -> Batch:
         rows = np.sort(rows)  # neighbours in memory

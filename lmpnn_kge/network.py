@@ -51,7 +51,8 @@ class Lmpnn(nn.Module):
             totals = [self.epsilon * states[place] for place in layer.states]
             estimates = self._estimates(states, layer.messages, columns)
             for message, estimate in zip(layer.messages, estimates, strict=True):
-                sign = -1 if message.negated and self.cat is None else 1
+                told = self.cat is not None and message.relation is not None  # the map knows of it
+                sign = -1 if message.negated and not told else 1
                 total = totals[message.target]
                 totals[message.target] = torch.add(total, estimate, alpha=sign)
             states = list(self.mlp(torch.cat(totals)).split(count))

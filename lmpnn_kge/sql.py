@@ -239,5 +239,6 @@ def _is_grounded(item: _Item) -> bool:
 
 
 def _column(variable: Variable) -> str:
-    """A variable's column; `?` and `?x` are not names that SQL knows."""
-    return f'"?{variable.name}"'
+    """A variable's column; `?` and `?x` are not names that SQL knows, and to it ?x would be ?X."""
+    name = "".join(f"^{c}" if c != c.lower() else c for c in variable.name)
+    return f'"?{name}"'

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Literal
 
 from lmpnn_kge.query.formula import FREE, Constant
-from lmpnn_kge.query.graph import EQUALITY, QueryGraph, query_graphs
+from lmpnn_kge.query.graph import QueryGraph, query_graphs
 from lmpnn_kge.query.patterns import Pattern
 
 #: How a disjunction is answered: each part alone and the best taken, or all read as a conjunction.
@@ -83,8 +83,7 @@ def _messages(
     graph: QueryGraph, pattern: Pattern, before: tuple[int, ...], nodes: tuple[int, ...]
 ) -> Iterator[Message]:
     for edge in graph.edges:
-        equality = edge.relation == EQUALITY
-        relation = None if equality else pattern.relations.index(edge.relation)
+        relation = None if edge.relation is None else pattern.relations.index(edge.relation)
         for source, target, inverse in (
             (edge.head, edge.tail, False),
             (edge.tail, edge.head, True),

@@ -92,6 +92,12 @@ def test_formulas_of_every_kind(text, triples):
     assert graph_of(triples).ask(formula).tolist() == brute_force(formula, triples)
 
 
+def test_a_capital_letter_makes_another_variable():
+    formula = parse("r0(?x, ?X) & r0(?, ?x) & r1(?, ?X) & r0(?x, ?y) & r1(?X, ?y)")
+    triples = {(1, 0, 2), (0, 0, 1), (0, 1, 2), (1, 0, 3), (2, 1, 3)}
+    assert graph_of(triples).ask(formula).tolist() == brute_force(formula, triples) == [0]
+
+
 def cheapest(formula, train, everything, entity) -> int:
     """The fewest atoms without a training edge, over all ways to make a positive formula true."""
     costs = []

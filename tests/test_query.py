@@ -151,6 +151,11 @@ def test_edges_are_signed_and_directed():
     assert drawn.plan() == ((0, 1, 2), (0, 1), (0,))
 
 
+def test_a_relation_that_is_called_equal_is_no_equality():
+    assert graph('"="(a, ?)').edges == (Edge("=", 1, 0),)
+    assert graph("? = a").edges == (Edge(None, 0, 1),)
+
+
 def test_a_denied_path_is_negated_where_it_leaves_the_group():
     drawn = graph("!(r(a, ?x) & s(?x, ?)) & t(b, ?)")
     assert {(edge.relation, edge.negated) for edge in drawn.edges} == {

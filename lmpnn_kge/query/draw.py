@@ -7,7 +7,7 @@ from html import escape
 
 from lmpnn_kge.errors import printable
 from lmpnn_kge.query.formula import FREE, Constant, Formula, Term, to_text
-from lmpnn_kge.query.graph import EQUALITY, Edge, QueryGraph, query_graphs
+from lmpnn_kge.query.graph import Edge, QueryGraph, query_graphs
 
 COLUMN, ROW, RADIUS, HEIGHT, MARGIN = 210, 90, 22, 32, 80
 
@@ -138,8 +138,10 @@ def _edge(edge: Edge, graph: QueryGraph, places: list[Place], bend: int) -> str:
         curve = f"M{start[0]:.1f} {start[1]:.1f}Q{cx:.1f} {cy:.1f} {end[0]:.1f} {end[1]:.1f}"
         middle = ((x1 + x2) / 2 - dy * offset, (y1 + y2) / 2 + dx * offset)
     sign = ' class="negated"' if edge.negated else ""
-    label = f"not {edge.relation}" if edge.negated else edge.relation
-    label = "≠" if label == f"not {EQUALITY}" else _text(label)
+    if edge.relation is None:
+        label = "≠" if edge.negated else "="
+    else:
+        label = _text(f"not {edge.relation}" if edge.negated else edge.relation)
     return (
         f'<path{sign} d="{curve}"/>'
         f'<text class="edge" x="{middle[0]:.1f}" y="{middle[1]:.1f}">{label}</text>'

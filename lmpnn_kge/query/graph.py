@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from lmpnn_kge.query.formula import FREE, Atom, Constant, Formula, Term
 from lmpnn_kge.query.normal import Conjunct, normalise, signed_literals
 
-#: The relation of an edge that stands for an equality.
-EQUALITY = "="
-
 
 @dataclass(frozen=True)
 class Edge:
-    """relation(head, tail), or its negation, between numbered nodes."""
+    """relation(head, tail), or its negation, between numbered nodes; no relation is equality."""
 
-    relation: str
+    relation: str | None
     head: int
     tail: int
     negated: bool = False
@@ -81,6 +78,6 @@ def _graph(conjunct: Conjunct) -> QueryGraph:
     edges = []
     for literal in signed_literals(conjunct):
         head, tail = (numbers.setdefault(term, len(numbers)) for term in literal.terms)
-        relation = literal.atom.relation if isinstance(literal.atom, Atom) else EQUALITY
+        relation = literal.atom.relation if isinstance(literal.atom, Atom) else None
         edges.append(Edge(relation, head, tail, literal.negated))
     return QueryGraph(tuple(numbers), tuple(edges))

@@ -163,7 +163,8 @@ def _rename_apart(conjunct: Conjunct, taken: set[Variable]) -> Conjunct:
     taken = taken | set(conjunct.bound)
     names: dict[Term, Term] = {}
     for variable in clashing:
-        fresh = (Variable(f"{variable.name}_{number}") for number in itertools.count(2))
+        # With a sign that no variable of a text has: one of the same name may be bound later.
+        fresh = (Variable(f"{variable.name}'{number}") for number in itertools.count(2))
         names[variable] = next(v for v in fresh if v not in taken and v not in names.values())
     return substitute(conjunct, names)
 
