@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,12 @@ from lmpnn_kge.errors import ConfigError, choices, nearest, short
 FOLDERS = (Path(__file__).parent / "configs", Path(__file__).parents[1] / "configs")
 
 DEFAULT = "default"
+
+#: The largest whole number of a setting: what every generator takes as a seed.
+MOST = 2**31 - 1
+
+#: What the YAML library raises for text that is no YAML, or stands for no value.
+NO_YAML = (yaml.YAMLError, ValueError, RecursionError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +62,9 @@ class Config:
         for key, least in _LEAST.items():
             if getattr(self, key) < least:
                 raise ConfigError(f"{key} is {getattr(self, key)}, but must be at least {least}")
+        for key, value in dataclasses.asdict(self).items():
+            if isinstance(value, int) and abs(value) > MOST:
+                raise ConfigError(f"{key} is {short(value)}, but must be at most {MOST}")
         for key in ("temperature", "learning_rate"):
             if getattr(self, key) <= 0:
                 raise ConfigError(f"{key} is {getattr(self, key)}, but must be above 0")
@@ -105,7 +115,7 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
             raise ConfigError(f"{short(text)!r} is no setting: write key=value")
         try:
             settings[key.strip()] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
+        except NO_YAML as error:
             raise ConfigError(f"{short(text)!r} has a value that is no YAML") from error
     return settings
 
@@ -117,8 +127,8 @@ def to_yaml(config: Config) -> str:
 
 def shipped() -> dict[str, Path]:
     """The configurations that come with the package, by name."""
-    files = (file for folder in FOLDERS for file in sorted(folder.glob("*.yaml")))
-    return {file.stem: file for file in files}
+    folder = next(folder for folder in FOLDERS if folder.is_dir())
+    return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
 
 
 def _find(name: str | Path) -> Path:
@@ -136,7 +146,7 @@ def _find(name: str | Path) -> Path:
 def _read(file: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, *NO_YAML) as error:
         raise ConfigError(f"{file} cannot be read: {' '.join(str(error).split())}") from error
     if content is None:
         return {}
@@ -150,13 +160,12 @@ def _typed(key: str, value: Any, kind: Any) -> Any:
         if value not in get_args(kind):
             raise ConfigError(f"{key} is {short(value)!r}; {choices(str(value), get_args(kind))}")
         return value
-    if kind is float and isinstance(value, str):  # YAML reads 1e-4 as text
-        with contextlib.suppress(ValueError):
-            value = float(value)
-    fits = isinstance(value, int | float) if kind is float else isinstance(value, kind)
-    if not fits or (isinstance(value, bool) and kind is not bool):
+    if kind is float and isinstance(value, int | str) and not isinstance(value, bool):
+        with contextlib.suppress(ValueError, OverflowError):
+            value = float(value)  # YAML reads 1e-4 as text
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         wanted = {int: "a whole number", float: "a number", bool: "true or false"}[kind]
         raise ConfigError(f"{key} is {short(value)!r}, but must be {wanted}")
-    if (kind is float and value != value) or value in (float("inf"), float("-inf")):
+    if kind is float and not math.isfinite(value):
         raise ConfigError(f"{key} is {value}, but must be a finite number")
-    return kind(value)
+    return value

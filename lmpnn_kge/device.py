@@ -6,7 +6,7 @@ import time
 
 import torch
 
-from lmpnn_kge.errors import RunError
+from lmpnn_kge.errors import RunError, short
 
 #: bf16 must be that much faster than fp32 to be worth its rounding.
 WORTH = 1.25
@@ -20,9 +20,9 @@ def choose_device(name: str = "auto") -> torch.device:
             name = "mps"
     try:
         device = torch.device(name)
-        torch.empty(1, device=device)
+        torch.zeros(1, device=device).item()  # `meta` has no values
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).split("\n")[0]
+        reason = short(str(error).split("\n")[0])
         raise RunError(f"device {name!r} cannot be used here: {reason}") from error
     return device
 

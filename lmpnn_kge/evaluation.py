@@ -182,6 +182,12 @@ def _gather(answers: Answers, rows: npt.NDArray[np.int64]) -> tuple[Any, Any, An
     return owners, places, answers.values[places].astype(np.int64)
 
 
+def having_hard(queries: Queries) -> Queries:
+    """Those with something to rank."""
+    having = queries.hard.counts > 0
+    return queries if having.all() else queries.select(having)
+
+
 def capped(queries: Mapping[str, Queries], most: int) -> dict[str, Queries]:
     """At most so many queries of each pattern, evenly spread over those there are."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,8 +42,12 @@ class Material:
 
     @property
     def name(self) -> str:
-        """A name for a run: that of the graph and that of the backbone."""
-        return f"{self.store.graph}-{self.reader}"
+        """A name for a run: that of the graph and that of the backbone.
+
+        A graph's name comes from a file: it must not lead elsewhere.
+        """
+        graph = re.sub(r"[^\w.-]+", "-", self.store.graph)
+        return f"{graph[:100]}-{self.reader}"
 
 
 def gather(
@@ -146,19 +151,21 @@ def _vocabulary(backbone: Backbone, graph: LibkgeDataset | None) -> Vocabulary:
     )
 
 
-def facts_of(material: Material, sha256: str) -> dict[str, Any]:
+def facts_of(material: Material, hash_of: Callable[[Path], str]) -> dict[str, Any]:
     """What a run should remember of its material."""
+    manifest = material.queries / "manifest.json"  # has their shapes and their seed
     return {
         "backbone": material.reader,
         "checkpoint": {
             "file": str(material.checkpoint.resolve()),
-            "sha256": sha256,
+            "sha256": hash_of(material.checkpoint),
             "model": material.model,
         },
         "dataset": None if material.dataset is None else str(material.dataset.resolve()),
         "queries": {
             "folder": str(material.queries.resolve()),
+            "sha256": hash_of(manifest),
             "graph": material.store.graph,
-            **material.store.provenance,
+            "provenance": dict(material.store.provenance),
         },
     }

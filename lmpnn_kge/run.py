@@ -14,12 +14,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lmpnn_kge.backbone import Backbone
+from lmpnn_kge.columns import Queries
 from lmpnn_kge.config import DEFAULT, Config, load_config, to_yaml
 from lmpnn_kge.device import choose_device, choose_precision, describe_device
-from lmpnn_kge.errors import ConfigError, QueryError, RunError, choices
+from lmpnn_kge.errors import ConfigError, QueryError, RunError, choices, short
 from lmpnn_kge.evaluation import Scorer, evaluate
 from lmpnn_kge.libkge.checkpoint import read_checkpoint
-from lmpnn_kge.material import Sample, facts_of, gather, join_queries
+from lmpnn_kge.libkge.dataset import name_rows
+from lmpnn_kge.material import Material, Sample, facts_of, gather, join_queries
 from lmpnn_kge.network import Lmpnn
 from lmpnn_kge.opening import build, find_reader
 from lmpnn_kge.query.parser import parse
@@ -54,7 +56,7 @@ class Run:
         opened = read_checkpoint(file)
         _, kind = find_reader(opened, run.facts["backbone"])
         backbone, _ = build(opened, kind)
-        names = Vocabulary(**run.read_json("names.json"))
+        names = _names_of(run)
         sizes = backbone.num_entities, backbone.num_relations
         if sizes != (len(names.entity_ids), len(names.relation_ids)):
             raise RunError(
@@ -67,7 +69,7 @@ class Run:
         if not run.has(MODEL):
             raise RunError(f"{run.path} has no network yet; go on with train --resume")
         chosen = choose_device(device)
-        model = Lmpnn(backbone, run.config, dtype=choose_precision(run.config.precision, chosen))
+        model = Lmpnn(backbone, run.config, dtype=_dtype(run))
         load_weights(model, run.read_tensors(MODEL)[0], f"{run.path / MODEL}")
         return cls(run, _scorer(model.on(chosen), run.config), names, notes)
 
@@ -141,7 +143,13 @@ def train(
     CPU, as if it had not been stopped.
     """
     watch = watch or Silent()
-    before = RunFolder.open(out) if resume and out is not None and is_run(Path(out)) else None
+    # All that can be wrong is found before the queries are sampled, which may take long.
+    settled = load_config(DEFAULT if config is None else config, settings)
+    before = None
+    if resume and out is not None and (checkpoint is None or is_run(Path(out))):
+        before = RunFolder.open(out)
+    elif out is not None:
+        RunFolder.check_new(out)
     if before is not None:
         facts = before.facts
         checkpoint = checkpoint or facts["checkpoint"]["file"]
@@ -160,15 +168,26 @@ def train(
     if not answered:
         raise RunError(f"{material.queries} has no training queries")
     out = Path(out or Path("runs") / material.name)
-    if resume and is_run(out):
-        folder = _resumed(RunFolder.open(out), config, settings)
-        if file_hash(material.checkpoint) != folder.facts["checkpoint"]["sha256"]:
-            raise RunError(f"{material.checkpoint} is not the checkpoint that {out} began with")
-    else:
-        folder = _begun(out, load_config(config or DEFAULT, settings), material, chosen)
-    dtype = torch.bfloat16 if folder.facts["precision"] == "bf16" else torch.float32
-    watch.start(folder, material, describe_device(chosen))
-    model = Lmpnn(material.backbone, folder.config, dtype=dtype).on(chosen)
+    if before is None and resume and is_run(out):
+        before = RunFolder.open(out)
+    folder = before or _begun(out, settled, material, chosen)
+    with folder.alone():
+        if before is not None:
+            _check_same(before, material)
+            folder = _resumed(before, config, settings)
+        return _trained(folder, material, answered, chosen, watch)
+
+
+def _trained(
+    folder: RunFolder,
+    material: Material,
+    answered: Mapping[str, Queries],
+    device: torch.device,
+    watch: Watch,
+) -> Run:
+    splits, dtype = material.store.splits, _dtype(folder)
+    watch.start(folder, material, describe_device(device))
+    model = Lmpnn(material.backbone, folder.config, dtype=dtype).on(device)
     Trainer(folder, model, answered, splits.get("valid", {}), dtype).train(watch)
     load_weights(model, folder.read_tensors(MODEL)[0], f"{folder.path / MODEL}")
     run = Run(folder, _scorer(model, folder.config), material.vocabulary, material.notes)
@@ -180,7 +199,7 @@ def train(
     return run
 
 
-def _begun(out: Path, config: Config, material: Any, device: torch.device) -> RunFolder:
+def _begun(out: Path, config: Config, material: Material, device: torch.device) -> RunFolder:
     dtype = choose_precision(config.precision, device)
     facts = {
         "made_by": f"lmpnn-kge {versions()['lmpnn-kge']}",
@@ -189,9 +208,24 @@ def _begun(out: Path, config: Config, material: Any, device: torch.device) -> Ru
         "started": time.strftime("%Y-%m-%d %H:%M:%S%z"),
         "device": describe_device(device),
         "precision": "bf16" if dtype == torch.bfloat16 else "fp32",
-        **facts_of(material, file_hash(material.checkpoint)),
+        **facts_of(material, file_hash),
     }
     return RunFolder.create(out, config, facts, dataclasses.asdict(material.vocabulary))
+
+
+def _check_same(run: RunFolder, material: Material) -> None:
+    """RunError where a run began with something else."""
+    facts = facts_of(material, file_hash)
+    names = _names_of(run)
+    if facts["checkpoint"]["sha256"] != run.facts["checkpoint"]["sha256"]:
+        raise RunError(f"{material.checkpoint} is not the checkpoint that {run.path} began with")
+    if facts["queries"]["sha256"] != run.facts["queries"]["sha256"]:
+        raise RunError(f"{material.queries} are not the queries that {run.path} began with")
+    if (names.entity_ids, names.relation_ids) != (
+        material.vocabulary.entity_ids,
+        material.vocabulary.relation_ids,
+    ):
+        raise RunError(f"{material.dataset} has other names than {run.path} began with")
 
 
 def _resumed(
@@ -210,8 +244,8 @@ def _resumed(
             "begin another run with --out"
         )
     if wanted.epochs != run.config.epochs:
+        run.remove("test.json")  # first: it must not outlive what it was made of
         run.write("config.yaml", to_yaml(wanted).encode())
-        (run.path / "test.json").unlink(missing_ok=True)
     return RunFolder.open(run.path)
 
 
@@ -230,6 +264,26 @@ def _checkpoint_of(run: RunFolder, given: str | Path | None) -> tuple[Path, list
     if file_hash(file) == recorded["sha256"]:
         return file, []
     return file, [f"{file} is not the file that {run.path} was trained on: its hash differs"]
+
+
+def _names_of(run: RunFolder) -> Vocabulary:
+    content = run.read_json("names.json")
+    try:
+        names = Vocabulary(**content)
+        for kind in ("entity", "relation"):
+            ids, labels = content[f"{kind}_ids"], content[f"{kind}_labels"]
+            name_rows(ids)
+            if labels is not None and len(labels) != len(ids):
+                raise ValueError(f"{len(ids)} ids have {len(labels)} labels")
+    except (KeyError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise RunError(f"{run.path / 'names.json'} is damaged: {short(reason)}") from error
+    return names
+
+
+def _dtype(run: RunFolder) -> torch.dtype:
+    """What a run began with: what is fast here and now must not decide its results."""
+    return torch.bfloat16 if run.facts["precision"] == "bf16" else torch.float32
 
 
 def _scorer(model: Lmpnn, config: Config) -> Scorer:

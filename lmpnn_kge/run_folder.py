@@ -13,8 +13,10 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -25,9 +27,15 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from lmpnn_kge.config import Config, make_config, to_yaml
+from lmpnn_kge.config import NO_YAML, Config, make_config, to_yaml
 from lmpnn_kge.errors import ConfigError, DatasetError, RunError, short
-from lmpnn_kge.whole import whole_folder, write_whole
+from lmpnn_kge.whole import UNFINISHED, check_place, whole_folder, write_whole
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 FORMAT = 1
 KIND = "lmpnn-kge run"
@@ -47,10 +55,7 @@ class RunFolder:
     ) -> RunFolder:
         """A new run that nothing has been computed for."""
         path = Path(path)
-        if is_run(path):
-            raise RunError(
-                f"{path} is a run already; go on with it with --resume, or choose another --out"
-            )
+        cls.check_new(path)
         try:
             with whole_folder(path, may_replace=lambda folder: False) as aside:
                 (aside / "config.yaml").write_text(to_yaml(config), encoding="utf-8")
@@ -60,6 +65,18 @@ class RunFolder:
         except DatasetError as error:
             raise RunError(str(error)) from error
         return cls.open(path)
+
+    @staticmethod
+    def check_new(path: str | Path) -> None:
+        """RunError where no new run can be begun, which is best known before the work."""
+        if is_run(Path(path)):
+            raise RunError(
+                f"{path} is a run already; go on with it with --resume, or choose another --out"
+            )
+        try:
+            check_place(path, may_replace=lambda folder: False)
+        except DatasetError as error:
+            raise RunError(str(error)) from error
 
     @classmethod
     def open(cls, path: str | Path) -> RunFolder:
@@ -72,12 +89,32 @@ class RunFolder:
                 f"{path} is a run of format {short(facts.get('format'))}, but this version reads "
                 f"format {FORMAT}; use the version that made it: {short(facts.get('made_by'))}"
             )
+        _check_facts(facts, path / "run.json")
         try:
             config = make_config(yaml.safe_load((path / "config.yaml").read_text(encoding="utf-8")))
-        except (OSError, yaml.YAMLError, ConfigError, TypeError, UnicodeDecodeError) as error:
+        except (OSError, ConfigError, TypeError, *NO_YAML) as error:
             reason = " ".join(str(error).split())
             raise RunError(f"{path / 'config.yaml'} is damaged: {reason}") from error
         return cls(path, config, facts)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """RunError where another process trains in this folder; its end, however it comes, ends it.
+
+        What a killed one left half-written is taken away.
+        """
+        with (self.path / "run.json").open("rb") as stream:
+            try:
+                if fcntl is not None:
+                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise RunError(f"{self.path} is being trained by another process") from error
+            except OSError:
+                pass  # a file system without locks
+            for left in self.path.glob(f".*{UNFINISHED}"):
+                with suppress(OSError):
+                    left.unlink()
+            yield
 
     def write(self, name: str, content: bytes) -> None:
         """Put a file in its place; what was there before is kept until the new one is whole."""
@@ -87,12 +124,18 @@ class RunFolder:
             raise RunError(f"{error}; {self.path} stays as it was last saved") from error
 
     def write_json(self, name: str, content: Any) -> None:
-        self.write(name, (json.dumps(content, indent=1) + "\n").encode())
+        self.write(name, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
 
     def write_tensors(self, name: str, tensors: Mapping[str, Tensor], facts: Any) -> None:
         """Tensors with whatever belongs to them, in one file."""
         on_cpu = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
         self.write(name, save(on_cpu, {"facts": json.dumps(facts)}))
+
+    def remove(self, name: str) -> None:
+        try:
+            (self.path / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise RunError(f"{self.path / name} cannot be removed: {error.strerror}") from error
 
     def has(self, name: str) -> bool:
         return (self.path / name).is_file()
@@ -108,6 +151,18 @@ class RunFolder:
                 return tensors, json.loads(content.metadata()["facts"])
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
             raise RunError(f"{file} is damaged or missing: {short(str(error))}") from error
+
+
+def _check_facts(facts: Mapping[str, Any], file: Path) -> None:
+    """RunError where a run does not say what it is made of."""
+    try:
+        checkpoint, queries = facts["checkpoint"], facts["queries"]
+        texts = [facts["backbone"], facts["precision"], facts["dataset"] or ""]
+        texts += [checkpoint["file"], checkpoint["sha256"], queries["folder"], queries["sha256"]]
+    except (KeyError, TypeError) as error:
+        raise RunError(f"{file} is damaged: it lacks {error}") from error
+    if not all(isinstance(text, str) for text in texts):
+        raise RunError(f"{file} is damaged: it does not say what the run is made of")
 
 
 def is_run(path: Path) -> bool:
@@ -136,7 +191,7 @@ def versions() -> dict[str, str]:
 
 def command() -> str:
     """The command line of this process."""
-    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 
 def file_hash(file: str | Path) -> str:

@@ -19,8 +19,8 @@ from torch import Tensor
 from lmpnn_kge.batches import Batch, Input, prefetched
 from lmpnn_kge.columns import Queries
 from lmpnn_kge.config import Config
-from lmpnn_kge.errors import RunError
-from lmpnn_kge.evaluation import Scorer, capped, evaluate
+from lmpnn_kge.errors import RunError, short
+from lmpnn_kge.evaluation import Scorer, capped, evaluate, having_hard
 from lmpnn_kge.loss import contrastive_loss
 from lmpnn_kge.material import Material
 from lmpnn_kge.network import Lmpnn
@@ -78,6 +78,14 @@ class Progress:
     stale: int = 0  # validations since then
     history: list[dict[str, Any]] = field(default_factory=list)
 
+    def check(self) -> None:
+        """TypeError where it comes from a file that is damaged."""
+        counts = (self.epoch, self.step, self.stale)
+        if not all(type(count) is int for count in counts) or not isinstance(self.history, list):
+            raise TypeError("the progress is none")
+        if not isinstance(self.best, float | None):
+            raise TypeError("the best validation is no number")
+
     def finished(self, config: Config) -> bool:
         return self.epoch >= config.epochs or 0 < config.patience <= self.stale
 
@@ -98,7 +106,11 @@ class Trainer:
         self.unit = F.normalize(model.backbone.entities, dim=-1)  # [E, d]
         self.table = self.unit.to(dtype)
         self.input = Input(train, len(self.unit), self.config)
-        self.valid = capped(valid, self.config.validation_queries)
+        ranked = {name: having_hard(found) for name, found in valid.items()}
+        self.valid = capped(
+            {name: found for name, found in ranked.items() if len(found)},
+            self.config.validation_queries,
+        )
         self.optimiser = torch.optim.AdamW(
             model.parameters(),
             lr=self.config.learning_rate,
@@ -119,6 +131,8 @@ class Trainer:
         with interruptions() as interrupted:
             while not self.progress.finished(self.config):
                 self._epoch(watch, interrupted)
+        if not self.run.has(STATE):  # no epochs are wanted
+            self.save()
 
     def _epoch(self, watch: Watch, interrupted: Callable[[], bool]) -> None:
         progress, done = self.progress, 0
@@ -181,11 +195,16 @@ class Trainer:
         """Over the steps of this epoch; RunError where it is no number any more."""
         loss = self.loss.item() / max(1, self.progress.step)
         if not math.isfinite(loss):
-            raise RunError(
-                f"the loss is {loss} in epoch {self.progress.epoch + 1}; {self.run.path} keeps the "
-                "last good state; try a lower learning_rate, or precision=fp32"
-            )
+            raise self._broken(f"the loss is {loss}")
         return loss
+
+    def _broken(self, what: str) -> RunError:
+        kept = "keeps the last good state" if self.run.has(STATE) else "has no good state"
+        also = " or precision=fp32" if self.table.dtype == torch.bfloat16 else ""
+        return RunError(
+            f"{what} in epoch {self.progress.epoch + 1}; {self.run.path} {kept}; begin another run "
+            f"with a lower learning_rate{also}"
+        )
 
     def _validates(self) -> bool:
         every, epoch = self.config.validate_every, self.progress.epoch + 1
@@ -214,6 +233,8 @@ class Trainer:
     def save(self) -> None:
         """All that it takes to go on; never a state that is broken."""
         self._mean_loss()
+        if not all(bool(weights.isfinite().all()) for weights in self.model.parameters()):
+            raise self._broken("the weights are not finite")
         tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
         for number, state in self.optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{number}.{name}": value for name, value in state.items()}
@@ -232,14 +253,28 @@ class Trainer:
         """Stand where the run was last saved."""
         tensors, facts = self.run.read_tensors(STATE)
         load_weights(self.model, _part(tensors, "model."), f"{self.run.path / STATE}")
+        try:
+            self._restore_optimiser(_part(tensors, "optimiser."))
+            self.loss.copy_(tensors["loss"])
+            self.progress = Progress(**facts)
+            self.progress.check()
+        except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
+            reason = short(" ".join(str(error).split()))
+            raise RunError(f"{self.run.path / STATE} is damaged: {reason}") from error
+
+    def _restore_optimiser(self, tensors: Mapping[str, Tensor]) -> None:
         state: dict[int, dict[str, Tensor]] = {}
-        for name, value in _part(tensors, "optimiser.").items():
+        for name, value in tensors.items():
             number, _, key = name.partition(".")
             state.setdefault(int(number), {})[key] = value
+        weights = list(self.model.parameters())
+        for place, found in state.items():  # a weight that no query has used has none yet
+            own = weights[place].shape
+            shapes = {"step": torch.Size(), "exp_avg": own, "exp_avg_sq": own}
+            if {key: value.shape for key, value in found.items()} != shapes:
+                raise ValueError("the optimiser has weights of other shapes")
         groups = self.optimiser.state_dict()["param_groups"]
         self.optimiser.load_state_dict({"state": state, "param_groups": groups})
-        self.loss.copy_(tensors["loss"])
-        self.progress = Progress(**facts)
 
 
 def learning_rate(config: Config, step: int, steps: int) -> float:

@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lmpnn_kge.errors import DatasetError
@@ -35,6 +35,7 @@ def whole_folder(folder: Path, may_replace: Callable[[Path], bool]) -> Iterator[
     try:
         new.mkdir(parents=True)
         yield new
+        check_place(folder, may_replace)  # for another may have been quicker
         if place.exists():
             os.rename(place, old)
         try:
@@ -62,4 +63,5 @@ def write_whole(file: Path, content: bytes) -> None:
     except OSError as error:
         raise DatasetError(f"{file} cannot be written: {error.strerror or error}") from error
     finally:
-        aside.unlink(missing_ok=True)
+        with suppress(OSError):
+            aside.unlink()

@@ -20,3 +20,23 @@ def fb15k237() -> Path:
     if not folder.is_dir():
         pytest.skip(f"{folder} is not there")
     return folder
+
+
+@pytest.fixture(scope="session")
+def toy_queries(tmp_path_factory, toy_dataset) -> Path:
+    """A few queries over the toy graph."""
+    from lmpnn_kge.kg import KnowledgeGraph
+
+    from .toy_runs import sample_few
+
+    folder = tmp_path_factory.mktemp("toy") / "queries"
+    sample_few(KnowledgeGraph.open(toy_dataset), folder)
+    return folder
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch) -> Path:
+    """An empty working directory, without datasets from elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LMPNN_KGE_DATA", raising=False)
+    return tmp_path

@@ -11,7 +11,17 @@ HEAVY = {"torch", "duckdb", "numpy", "matplotlib", "safetensors"}
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["--version"], ["backbones"], ["backbones", "--json"], ["inspect", "--help"]],
+    [
+        ["--help"],
+        ["--version"],
+        ["backbones"],
+        ["backbones", "--json"],
+        ["inspect", "--help"],
+        ["train", "--help"],
+        ["evaluate", "--help"],
+        ["config", "list"],
+        ["config", "show", "--config", "paper-nell", "--set", "seed=1"],
+    ],
 )
 def test_nothing_heavy_is_imported(arguments):
     code = f"""

@@ -40,7 +40,7 @@ def bar() -> Iterator[Progress]:
 
     console = Console(stderr=True)
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),  # a type may be called [/b]
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,8 @@ def train(
         raise click.UsageError("give --checkpoint FILE, or --resume with --out RUN")
     short = {"epochs": epochs, "seed": seed}
     given = {key: value for key, value in short.items() if value is not None}
+    if tensorboard:
+        _writer()  # a mistake is found before the run is begun
     with bar() as progress:
         watch = _Watch(progress, tensorboard)
         try:
@@ -69,20 +72,27 @@ def train(
                 device=device,
                 resume=resume,
                 watch=watch,
-                sample=lambda graph, folder: _sampled(graph, folder),
+                sample=lambda graph, folder: _sampled(graph, folder, progress),
             )
-        except Interrupted:
-            place = watch.folder
-            click.echo(f"stopped and saved; go on with: lmpnn-kge train --resume --out {place}")
+        except (Interrupted, KeyboardInterrupt) as error:
+            if watch.folder is None:  # there is nothing yet to go on with
+                raise
+            options = ["--resume", "--out", str(watch.folder)]
+            options += [] if device == "auto" else ["--device", device]
+            options += ["--tensorboard"] if tensorboard else []
+            saved = " and saved" if isinstance(error, Interrupted) else ""
+            click.echo(f"stopped{saved}; go on with: lmpnn-kge train {shlex.join(options)}")
             sys.exit(130)
     if run.folder.has("test.json"):
         click.echo(f"test, MRR in per cent:\n\n{as_text(run.folder.read_json('test.json'))}\n")
     click.echo(f"run       {printable(str(run.folder.path))}")
 
 
-def _sampled(graph: Any, folder: Path) -> None:
+def _sampled(graph: Any, folder: Path, progress: Any) -> None:
     click.echo(f"queries   sampling to {printable(str(folder))}, once", err=True)
+    progress.stop()  # for there may be one bar at a time
     sample_with_progress(graph, folder)
+    progress.start()
 
 
 class _Watch(TrainingBar):
@@ -96,13 +106,13 @@ class _Watch(TrainingBar):
     def start(self, run: Any, material: Any, device: str) -> None:
         self.folder = run.path
         if self.tensorboard:
-            self.board = _board(run.path / "tensorboard")
+            self.board = _writer()(str(run.path / "tensorboard"))
         super().start(run, material, device)
 
 
-def _board(folder: Path) -> Any:
+def _writer() -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise LmpnnError("--tensorboard needs `pip install lmpnn-kge[tensorboard]`") from error
-    return SummaryWriter(str(folder))
+    return SummaryWriter
