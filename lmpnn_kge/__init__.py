@@ -21,7 +21,7 @@ from lmpnn_kge.errors import (
     RunError,
 )
 from lmpnn_kge.hookspecs import hookimpl
-from lmpnn_kge.kernels import complex_product, matmul_by_relation
+from lmpnn_kge.kernels import complex_product, euclidean, matmul_by_relation
 from lmpnn_kge.libkge.model import LibkgeModel
 from lmpnn_kge.plugins import load_backbone
 
@@ -57,6 +57,7 @@ __all__ = [
     "ScoreType",
     "Validation",
     "complex_product",
+    "euclidean",
     "hookimpl",
     "load_backbone",
     "matmul_by_relation",

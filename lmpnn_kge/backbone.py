@@ -14,9 +14,10 @@ torch is imported where it is used: a plugin can then be listed without it.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -90,6 +91,13 @@ class Backbone(ABC):
         """Type 2 only: in the model's own norm; shapes [..., d] that broadcast -> [...]."""
         return (a - b).norm(dim=-1)
 
+    def distances(self, a: Tensor, b: Tensor) -> Tensor:
+        """Type 2 only: between all pairs of [n, d] and [m, d], as training one likes it, [n, m].
+
+        Redefine it where a matrix product gives the distances, nearly as exact and much faster.
+        """
+        return self.distance(a[:, None], b[None])
+
     @classmethod
     def random_fields(cls, dim: int, generator: Generator) -> dict[str, Any]:
         """Further fields of an untrained backbone, for `random`."""
@@ -149,7 +157,7 @@ class Backbone(ABC):
                 )
             relations = torch.cat([relations, inverse])
         backbone = cls(entities=entities, relations=relations, reciprocal=reciprocal, **fields)
-        for name, tensor in backbone._tensors().items():
+        for name, tensor in backbone.tensors().items():
             if not tensor.isfinite().all():
                 raise BackboneError(f"{name} of {cls.__name__} hold NaN or infinite numbers")
         return backbone
@@ -203,21 +211,29 @@ class Backbone(ABC):
         ):
             if ids is not None and len(ids) != rows:
                 raise BackboneError(f"{len(ids)} {name} ids do not match {rows} {name} rows")
-        for name, tensor in self._tensors().items():
+        for name, tensor in self.tensors().items():
             object.__setattr__(self, name, tensor.detach())
 
-    def _tensors(self) -> dict[str, Tensor]:
+    def tensors(self) -> dict[str, Tensor]:
+        """The two tables and a model's further tensors, by the names of their fields."""
         import torch
 
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
+
+    def with_tensors(self, tensors: Mapping[str, Tensor]) -> Self:
+        """The same backbone over other tensors, which gradients may reach: to train one."""
+        other = copy.copy(self)
+        for name, tensor in tensors.items():
+            object.__setattr__(other, name, tensor)
+        return other
 
     def to(
         self, device: torch.device | str | None = None, dtype: torch.dtype | None = None
     ) -> Self:
         """The same backbone on another device or in another floating point type."""
         moved: dict[str, Any] = {
-            name: tensor.to(device=device, dtype=dtype) for name, tensor in self._tensors().items()
+            name: tensor.to(device=device, dtype=dtype) for name, tensor in self.tensors().items()
         }
         return dataclasses.replace(self, **moved)
 
@@ -263,10 +279,13 @@ class Backbone(ABC):
 
     def score(self, heads: Tensor, relation: Ids | Literal["="], tails: Tensor) -> Tensor:
         """φ(h, r, t) of embeddings [n, d], not of ids -> [n]."""
-        estimate = self.message(heads, relation)
+        return self.score_pairs(self.message(heads, relation), tails)
+
+    def score_pairs(self, estimates: Tensor, tails: Tensor) -> Tensor:
+        """φ of estimated tails [n, d] against a tail for each, [n]."""
         if self.score_type is ScoreType.INNER_PRODUCT:
-            return (estimate * tails).sum(-1)
-        return -self.distance(estimate, tails)
+            return (estimates * tails).sum(-1)
+        return -self.distance(estimates, tails)
 
     def score_entities(self, estimates: Tensor) -> Tensor:
         """φ of estimated tails [n, d] against every entity, [n, E]."""

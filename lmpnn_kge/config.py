@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import yaml
 
@@ -27,8 +27,48 @@ NO_YAML = (yaml.YAMLError, ValueError, RecursionError)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Settings:
+    """Named values, each of its type and within its bounds; the base of the two kinds below."""
+
+    kind: ClassVar[str]  # what a folder with such settings is
+    folder: ClassVar[str]  # where in configs/ their files are
+    least: ClassVar[dict[str, float]] = {}
+    above: ClassVar[dict[str, float]] = {}
+    below: ClassVar[dict[str, float]] = {}
+
+    def __post_init__(self) -> None:
+        for key, value in vars(self).items():
+            if key in self.least and value < self.least[key]:
+                raise ConfigError(f"{key} is {value}, but must be at least {self.least[key]}")
+            if key in self.above and value <= self.above[key]:
+                raise ConfigError(f"{key} is {value}, but must be above {self.above[key]}")
+            if key in self.below and value >= self.below[key]:
+                raise ConfigError(f"{key} is {value}, but must be below {self.below[key]}")
+            if isinstance(value, int) and abs(value) > MOST:
+                raise ConfigError(f"{key} is {short(value)}, but must be at most {MOST}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Settings):
     """What decides the result of a run, besides its checkpoint and its queries."""
+
+    kind = "lmpnn-kge run"
+    folder = ""
+    least: ClassVar = {
+        "hidden": 1,
+        "hidden_layers": 1,
+        "negative_count": 1,
+        "epochs": 0,
+        "batch_size": 1,
+        "weight_decay": 0,
+        "warmup": 0,
+        "validate_every": 0,
+        "validation_queries": 1,
+        "patience": 0,
+        "save_minutes": 0,
+        "seed": 0,
+    }
+    above: ClassVar = {"temperature": 0, "learning_rate": 0}
 
     # The network
     hidden: int
@@ -58,52 +98,83 @@ class Config:
     save_minutes: float
     seed: int
 
-    def __post_init__(self) -> None:
-        for key, least in _LEAST.items():
-            if getattr(self, key) < least:
-                raise ConfigError(f"{key} is {getattr(self, key)}, but must be at least {least}")
-        for key, value in dataclasses.asdict(self).items():
-            if isinstance(value, int) and abs(value) > MOST:
-                raise ConfigError(f"{key} is {short(value)}, but must be at most {MOST}")
-        for key in ("temperature", "learning_rate"):
-            if getattr(self, key) <= 0:
-                raise ConfigError(f"{key} is {getattr(self, key)}, but must be above 0")
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe(Settings):
+    """How an embedding is pretrained."""
+
+    kind = "lmpnn-kge pretraining"
+    folder = "pretrain"
+    least: ClassVar = {
+        "dim": 1,
+        "penalty": 0,
+        "entity_dropout": 0,
+        "relation_dropout": 0,
+        "label_smoothing": 0,
+        "negatives": 0,
+        "epochs": 0,
+        "batch_size": 1,
+        "validate_every": 1,
+        "validation_triples": 1,
+        "patience": 0,
+        "save_minutes": 0,
+        "seed": 0,
+    }
+    above: ClassVar = {"init": 0, "learning_rate": 0}
+    below: ClassVar = {"entity_dropout": 1, "relation_dropout": 1, "label_smoothing": 1}
+
+    # The model
+    dim: int
+    init: float
+    # The loss
+    loss: Literal["1vsall", "kvsall"]
+    negatives: int
+    label_smoothing: float
+    entity_dropout: float
+    relation_dropout: float
+    norm: Literal["n3", "l2"]
+    penalty: float
+    # The optimiser
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    # Validation
+    validate_every: int
+    validation_triples: int
+    patience: int
+    # The machine
+    save_minutes: float
+    seed: int
 
 
-_LEAST = {
-    "hidden": 1,
-    "hidden_layers": 1,
-    "negative_count": 1,
-    "epochs": 0,
-    "batch_size": 1,
-    "weight_decay": 0,
-    "warmup": 0,
-    "validate_every": 0,
-    "validation_queries": 1,
-    "patience": 0,
-    "save_minutes": 0,
-    "seed": 0,
-}
+S = TypeVar("S", bound=Settings)
 
 
 def load_config(name: str | Path = DEFAULT, settings: Mapping[str, Any] | None = None) -> Config:
-    """The default settings, changed by a file or a shipped configuration, then by single ones."""
-    values = _read(_find(DEFAULT))
-    if str(name) != DEFAULT:
-        values |= _read(_find(name))
-    return make_config({**values, **(settings or {})})
+    """The default settings of a run, changed by a configuration, then by single ones."""
+    return load_settings(Config, [DEFAULT, name], settings)
 
 
-def make_config(values: Mapping[str, Any]) -> Config:
-    """A configuration of all its settings, each of its type."""
-    kinds = get_type_hints(Config)
+def load_settings(
+    kind: type[S], names: Iterable[str | Path], settings: Mapping[str, Any] | None = None
+) -> S:
+    """Settings of files or shipped configurations, later ones over earlier, then single ones."""
+    values: dict[str, Any] = {}
+    for name in names:
+        values |= _read(_find(kind, name))
+    return make_settings(kind, {**values, **(settings or {})})
+
+
+def make_settings(kind: type[S], values: Mapping[str, Any]) -> S:
+    """All settings of a kind, each of its type."""
+    kinds = {field.name: get_type_hints(kind)[field.name] for field in dataclasses.fields(kind)}
     for key in values:
         if key not in kinds:
             raise ConfigError(f"there is no setting {short(key)!r}{nearest(str(key), kinds)}")
     missing = [key for key in kinds if key not in values]
     if missing:
         raise ConfigError(f"settings are missing: {', '.join(missing)}")
-    return Config(**{key: _typed(key, value, kinds[key]) for key, value in values.items()})
+    return kind(**{key: _typed(key, value, kinds[key]) for key, value in values.items()})
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
@@ -120,19 +191,19 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
     return settings
 
 
-def to_yaml(config: Config) -> str:
+def to_yaml(config: Settings) -> str:
     """The settings as a file that `load_config` reads."""
-    return yaml.safe_dump(dataclasses.asdict(config), sort_keys=False)
+    return yaml.safe_dump(dict(vars(config)), sort_keys=False)
 
 
-def shipped() -> dict[str, Path]:
-    """The configurations that come with the package, by name."""
-    folder = next(folder for folder in FOLDERS if folder.is_dir())
+def shipped(kind: type[Settings] = Config) -> dict[str, Path]:
+    """The configurations of a kind that come with the package, by name."""
+    folder = next(folder for folder in FOLDERS if folder.is_dir()) / kind.folder
     return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
 
 
-def _find(name: str | Path) -> Path:
-    known = shipped()
+def _find(kind: type[Settings], name: str | Path) -> Path:
+    known = shipped(kind)
     if str(name) in known:
         return known[str(name)]
     if Path(name).suffix in (".yaml", ".yml"):

@@ -86,3 +86,12 @@ def all_pairs(
             block = distance(queries[i : i + rows, None], table[None, j : j + columns])
             out[i : i + rows, j : j + columns] = block
     return out
+
+
+def euclidean(a: Tensor, b: Tensor) -> Tensor:
+    """The distances between all pairs of [n, d] and [m, d] by a matrix product, [n, m].
+
+    Where two points nearly coincide it is less exact than their difference.
+    """
+    squares = a.square().sum(1, keepdim=True) + b.square().sum(1) - 2 * a @ b.T
+    return squares.clamp(min=1e-6).sqrt()

@@ -21,6 +21,7 @@ from lmpnn_kge.errors import ConfigError, QueryError, RunError, choices, short
 from lmpnn_kge.evaluation import Scorer, evaluate
 from lmpnn_kge.libkge.checkpoint import read_checkpoint
 from lmpnn_kge.libkge.dataset import name_rows
+from lmpnn_kge.loop import Silent, Watch
 from lmpnn_kge.material import Material, Sample, facts_of, gather, join_queries
 from lmpnn_kge.network import Lmpnn
 from lmpnn_kge.opening import build, find_reader
@@ -30,7 +31,7 @@ from lmpnn_kge.results import as_json
 from lmpnn_kge.run_folder import RunFolder, command, file_hash, is_run, versions
 from lmpnn_kge.sampling import sample_store
 from lmpnn_kge.store import QueryStore
-from lmpnn_kge.training import MODEL, Silent, Trainer, Watch, load_weights
+from lmpnn_kge.training import MODEL, Trainer, load_best
 from lmpnn_kge.vocabulary import Vocabulary
 from lmpnn_kge.wiring import Union
 
@@ -41,7 +42,7 @@ Hear = Callable[[str, int], object]
 class Run:
     """A trained network with its backbone, ready to answer."""
 
-    folder: RunFolder
+    folder: RunFolder[Config]
     scorer: Scorer
     vocabulary: Vocabulary
     notes: list[str]
@@ -51,7 +52,7 @@ class Run:
         cls, folder: str | Path, *, checkpoint: str | Path | None = None, device: str = "auto"
     ) -> Run:
         """Open a run folder; checkpoint says where the backbone is if it has moved."""
-        run = RunFolder.open(folder)
+        run = RunFolder.open(folder, Config)
         file, notes = _checkpoint_of(run, checkpoint)
         opened = read_checkpoint(file)
         _, kind = find_reader(opened, run.facts["backbone"])
@@ -70,7 +71,7 @@ class Run:
             raise RunError(f"{run.path} has no network yet; go on with train --resume")
         chosen = choose_device(device)
         model = Lmpnn(backbone, run.config, dtype=_dtype(run))
-        load_weights(model, run.read_tensors(MODEL)[0], f"{run.path / MODEL}")
+        load_best(model, run)
         return cls(run, _scorer(model.on(chosen), run.config), names, notes)
 
     @property
@@ -146,8 +147,8 @@ def train(
     # All that can be wrong is found before the queries are sampled, which may take long.
     settled = load_config(DEFAULT if config is None else config, settings)
     before = None
-    if resume and out is not None and (checkpoint is None or is_run(Path(out))):
-        before = RunFolder.open(out)
+    if resume and out is not None and (checkpoint is None or is_run(Path(out), Config)):
+        before = RunFolder.open(out, Config)
     elif out is not None:
         RunFolder.check_new(out)
     if before is not None:
@@ -168,8 +169,8 @@ def train(
     if not answered:
         raise RunError(f"{material.queries} has no training queries")
     out = Path(out or Path("runs") / material.name)
-    if before is None and resume and is_run(out):
-        before = RunFolder.open(out)
+    if before is None and resume and is_run(out, Config):
+        before = RunFolder.open(out, Config)
     folder = before or _begun(out, settled, material, chosen)
     with folder.alone():
         if before is not None:
@@ -179,17 +180,17 @@ def train(
 
 
 def _trained(
-    folder: RunFolder,
+    folder: RunFolder[Config],
     material: Material,
     answered: Mapping[str, Queries],
     device: torch.device,
     watch: Watch,
 ) -> Run:
     splits, dtype = material.store.splits, _dtype(folder)
-    watch.start(folder, material, describe_device(device))
+    watch.start(folder, _facts_to_tell(folder, material, device))
     model = Lmpnn(material.backbone, folder.config, dtype=dtype).on(device)
     Trainer(folder, model, answered, splits.get("valid", {}), dtype).train(watch)
-    load_weights(model, folder.read_tensors(MODEL)[0], f"{folder.path / MODEL}")
+    load_best(model, folder)
     run = Run(folder, _scorer(model, folder.config), material.vocabulary, material.notes)
     if not folder.has("test.json") and any(
         len(found.hard.values) for found in splits.get("test", {}).values()
@@ -199,7 +200,24 @@ def _trained(
     return run
 
 
-def _begun(out: Path, config: Config, material: Material, device: torch.device) -> RunFolder:
+def _facts_to_tell(
+    folder: RunFolder[Config], material: Material, device: torch.device
+) -> dict[str, str]:
+    splits = material.store.splits.items()
+    counts = (f"{sum(map(len, found.values())):,} {split}" for split, found in splits)
+    backbone = f"{material.reader} of width {material.backbone.dim}"
+    notes = {f"note {place}": note for place, note in enumerate(material.notes, start=1)}
+    return {
+        "backbone": f"{backbone} ({material.checkpoint})",
+        "queries": f"{', '.join(counts)} ({material.queries})",
+        "computes": f"on {describe_device(device)} in {folder.facts['precision']}",
+        **notes,
+    }
+
+
+def _begun(
+    out: Path, config: Config, material: Material, device: torch.device
+) -> RunFolder[Config]:
     dtype = choose_precision(config.precision, device)
     facts = {
         "made_by": f"lmpnn-kge {versions()['lmpnn-kge']}",
@@ -213,7 +231,7 @@ def _begun(out: Path, config: Config, material: Material, device: torch.device) 
     return RunFolder.create(out, config, facts, dataclasses.asdict(material.vocabulary))
 
 
-def _check_same(run: RunFolder, material: Material) -> None:
+def _check_same(run: RunFolder[Config], material: Material) -> None:
     """RunError where a run began with something else."""
     facts = facts_of(material, file_hash)
     names = _names_of(run)
@@ -229,8 +247,8 @@ def _check_same(run: RunFolder, material: Material) -> None:
 
 
 def _resumed(
-    run: RunFolder, config: str | Path | None, settings: Mapping[str, Any] | None
-) -> RunFolder:
+    run: RunFolder[Config], config: str | Path | None, settings: Mapping[str, Any] | None
+) -> RunFolder[Config]:
     """A run with the settings it began with; only the number of epochs may change."""
     values = dataclasses.asdict(run.config)
     if config is not None:
@@ -246,7 +264,7 @@ def _resumed(
     if wanted.epochs != run.config.epochs:
         run.remove("test.json")  # first: it must not outlive what it was made of
         run.write("config.yaml", to_yaml(wanted).encode())
-    return RunFolder.open(run.path)
+    return RunFolder.open(run.path, Config)
 
 
 def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -254,7 +272,7 @@ def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: getattr(known, key) for key in settings}
 
 
-def _checkpoint_of(run: RunFolder, given: str | Path | None) -> tuple[Path, list[str]]:
+def _checkpoint_of(run: RunFolder[Config], given: str | Path | None) -> tuple[Path, list[str]]:
     recorded = run.facts["checkpoint"]
     file = Path(given or recorded["file"])
     if not file.is_file():
@@ -266,7 +284,7 @@ def _checkpoint_of(run: RunFolder, given: str | Path | None) -> tuple[Path, list
     return file, [f"{file} is not the file that {run.path} was trained on: its hash differs"]
 
 
-def _names_of(run: RunFolder) -> Vocabulary:
+def _names_of(run: RunFolder[Config]) -> Vocabulary:
     content = run.read_json("names.json")
     try:
         names = Vocabulary(**content)
@@ -281,7 +299,7 @@ def _names_of(run: RunFolder) -> Vocabulary:
     return names
 
 
-def _dtype(run: RunFolder) -> torch.dtype:
+def _dtype(run: RunFolder[Config]) -> torch.dtype:
     """What a run began with: what is fast here and now must not decide its results."""
     return torch.bfloat16 if run.facts["precision"] == "bf16" else torch.float32
 

@@ -20,14 +20,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import yaml
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from lmpnn_kge.config import NO_YAML, Config, make_config, to_yaml
+from lmpnn_kge.config import NO_YAML, Config, Recipe, Settings, make_settings, to_yaml
 from lmpnn_kge.errors import ConfigError, DatasetError, RunError, short
 from lmpnn_kge.whole import UNFINISHED, check_place, whole_folder, write_whole
 
@@ -38,21 +38,22 @@ except ImportError:  # Windows
     fcntl = None
 
 FORMAT = 1
-KIND = "lmpnn-kge run"
+
+S = TypeVar("S", bound=Settings)
 
 
 @dataclass(frozen=True, eq=False)
-class RunFolder:
-    """A run on disk."""
+class RunFolder(Generic[S]):
+    """A run on disk, of a network or of an embedding, as its settings say."""
 
     path: Path
-    config: Config
+    config: S
     facts: Mapping[str, Any]
 
     @classmethod
     def create(
-        cls, path: str | Path, config: Config, facts: Mapping[str, Any], names: Mapping[str, Any]
-    ) -> RunFolder:
+        cls, path: str | Path, config: S, facts: Mapping[str, Any], names: Mapping[str, Any]
+    ) -> RunFolder[S]:
         """A new run that nothing has been computed for."""
         path = Path(path)
         cls.check_new(path)
@@ -60,11 +61,11 @@ class RunFolder:
             with whole_folder(path, may_replace=lambda folder: False) as aside:
                 (aside / "config.yaml").write_text(to_yaml(config), encoding="utf-8")
                 (aside / "names.json").write_text(json.dumps(names) + "\n")
-                content = {"kind": KIND, "format": FORMAT, **facts}
+                content = {"kind": config.kind, "format": FORMAT, **facts}
                 (aside / "run.json").write_text(json.dumps(content, indent=1) + "\n")
         except DatasetError as error:
             raise RunError(str(error)) from error
-        return cls.open(path)
+        return cls.open(path, type(config))
 
     @staticmethod
     def check_new(path: str | Path) -> None:
@@ -79,9 +80,10 @@ class RunFolder:
             raise RunError(str(error)) from error
 
     @classmethod
-    def open(cls, path: str | Path) -> RunFolder:
+    def open(cls, path: str | Path, kind: type[S]) -> RunFolder[S]:
+        """What is in a folder; kind is Config or Recipe."""
         path = Path(path)
-        if not is_run(path):
+        if not is_run(path, kind):
             raise RunError(f"{path} is no run folder: it has no run.json of a run")
         facts = _read_json(path / "run.json")
         if facts.get("format") != FORMAT:
@@ -89,9 +91,11 @@ class RunFolder:
                 f"{path} is a run of format {short(facts.get('format'))}, but this version reads "
                 f"format {FORMAT}; use the version that made it: {short(facts.get('made_by'))}"
             )
-        _check_facts(facts, path / "run.json")
+        if kind is Config:
+            _check_facts(facts, path / "run.json")
         try:
-            config = make_config(yaml.safe_load((path / "config.yaml").read_text(encoding="utf-8")))
+            text = (path / "config.yaml").read_text(encoding="utf-8")
+            config = make_settings(kind, yaml.safe_load(text))
         except (OSError, ConfigError, TypeError, *NO_YAML) as error:
             reason = " ".join(str(error).split())
             raise RunError(f"{path / 'config.yaml'} is damaged: {reason}") from error
@@ -165,10 +169,11 @@ def _check_facts(facts: Mapping[str, Any], file: Path) -> None:
         raise RunError(f"{file} is damaged: it does not say what the run is made of")
 
 
-def is_run(path: Path) -> bool:
-    """Whether a folder is a run of any format."""
+def is_run(path: Path, kind: type[Settings] | None = None) -> bool:
+    """Whether a folder is a run of any format, of a kind or of any."""
+    kinds = (Config.kind, Recipe.kind) if kind is None else (kind.kind,)
     try:
-        return _read_json(path / "run.json").get("kind") == KIND
+        return _read_json(path / "run.json").get("kind") in kinds
     except RunError:
         return False
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lmpnn_kge import Backbone, BackboneError, ScoreType, complex_product, hookimpl
+from lmpnn_kge import Backbone, BackboneError, ScoreType, complex_product, euclidean, hookimpl
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Generator, Tensor
     from typing_extensions import Self
 
     from lmpnn_kge import LibkgeCheckpoint, LibkgeModel
@@ -46,6 +46,13 @@ class RotatE(Backbone):
         imaginary = a_im - b_im
         moduli = (a_re - b_re).square_().addcmul_(imaginary, imaginary).sqrt_()
         return moduli.sum(-1) if self.p == 1 else moduli.norm(self.p, dim=-1)
+
+    def distances(self, a: Tensor, b: Tensor) -> Tensor:
+        return euclidean(a, b) if self.p == 2 else super().distances(a, b)
+
+    @classmethod
+    def random_fields(cls, dim: int, generator: Generator) -> dict[str, Any]:
+        return {"p": 2.0}  # trains many times as fast, and no worse
 
     @classmethod
     def from_libkge(cls, checkpoint: LibkgeCheckpoint, **fields: Any) -> Self:

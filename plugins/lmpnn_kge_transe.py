@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lmpnn_kge import Backbone, ScoreType, hookimpl
+from lmpnn_kge import Backbone, ScoreType, euclidean, hookimpl
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Generator, Tensor
     from typing_extensions import Self
 
     from lmpnn_kge import LibkgeCheckpoint, LibkgeModel
@@ -34,6 +34,13 @@ class TransE(Backbone):
         if self.p == 1:
             return (a - b).abs_().sum(-1)  # several times as fast as norm(1)
         return (a - b).norm(self.p, dim=-1)
+
+    def distances(self, a: Tensor, b: Tensor) -> Tensor:
+        return euclidean(a, b) if self.p == 2 else super().distances(a, b)
+
+    @classmethod
+    def random_fields(cls, dim: int, generator: Generator) -> dict[str, Any]:
+        return {"p": 2.0}  # trains many times as fast, and no worse
 
     @classmethod
     def from_libkge(cls, checkpoint: LibkgeCheckpoint, **fields: Any) -> Self:

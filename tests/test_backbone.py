@@ -101,7 +101,7 @@ def test_a_message_does_not_depend_on_the_rest_of_the_batch(name, triples, seed)
 @every_backbone
 def test_no_gradient_reaches_the_backbone_but_one_reaches_the_state(name):
     made = make(name)
-    trainable = {k: t.clone().requires_grad_() for k, t in made._tensors().items()}
+    trainable = {k: t.clone().requires_grad_() for k, t in made.tensors().items()}
     backbone = dataclasses.replace(made, **trainable)
     z = torch.randn(6, backbone.dim, requires_grad=True)
     message = backbone.message(z, torch.tensor([0, 1, 2, 3, 0, 1]), inverse=True)
@@ -109,7 +109,7 @@ def test_no_gradient_reaches_the_backbone_but_one_reaches_the_state(name):
     assert z.grad is not None
     assert z.grad.abs().sum() > 0
     assert all(tensor.grad is None for tensor in trainable.values())
-    assert not any(tensor.requires_grad for tensor in backbone._tensors().values())
+    assert not any(tensor.requires_grad for tensor in backbone.tensors().values())
 
 
 @every_backbone

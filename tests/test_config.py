@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from lmpnn_kge import config as configs
 from lmpnn_kge.cli import main
-from lmpnn_kge.config import Config, load_config, make_config, parse_settings, shipped, to_yaml
+from lmpnn_kge.config import Config, load_config, make_settings, parse_settings, shipped, to_yaml
 from lmpnn_kge.errors import ConfigError
 
 
@@ -162,4 +162,4 @@ def test_a_configuration_must_have_all_its_settings():
     values = dataclasses.asdict(load_config())
     del values["hidden"], values["seed"]
     with pytest.raises(ConfigError, match="settings are missing: hidden, seed"):
-        make_config(values)
+        make_settings(Config, values)

@@ -325,7 +325,7 @@ def test_a_step_waits_for_nothing_and_needs_no_data_for_its_shapes(
 def test_gradients_reach_the_network_and_nothing_else(name, messages, pattern):
     trainer = trainer_for(name, pattern=pattern, messages=messages)
     backbone, model = trainer.model.backbone, trainer.model
-    before = {key: tensor.clone() for key, tensor in backbone._tensors().items()}
+    before = {key: tensor.clone() for key, tensor in backbone.tensors().items()}
     (batch,) = trainer.input.epoch(0)
     assert trainer.step(batch).isfinite()
     learned = {key for key, value in model.named_parameters() if value.grad is not None}
@@ -336,7 +336,7 @@ def test_gradients_reach_the_network_and_nothing_else(name, messages, pattern):
     assert model.state_dict().keys() == everything
     assert learned == everything - ({"bound"} if pattern == "1p" else set())
     assert all(dict(model.named_parameters())[key].grad.isfinite().all() for key in learned)
-    for key, tensor in backbone._tensors().items():
+    for key, tensor in backbone.tensors().items():
         assert not tensor.requires_grad
         assert tensor.grad is None
         assert torch.equal(tensor, before[key])

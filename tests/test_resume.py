@@ -14,10 +14,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, safe_open, save_file
 
-from lmpnn_kge import ConfigError, Run, RunError, train, training
+from lmpnn_kge import ConfigError, Run, RunError, loop, train, training
+from lmpnn_kge.config import Config
+from lmpnn_kge.loop import Interrupted, Silent
 from lmpnn_kge.run_folder import RunFolder
 from lmpnn_kge.store import QueryStore, write_store
-from lmpnn_kge.training import Interrupted, Silent
 
 from .conftest import TOY
 from .toy_runs import (
@@ -57,7 +58,7 @@ class Stop(Silent):
         def planted():
             yield lambda: self.validations == validation if validation else self.steps > 0
 
-        monkeypatch.setattr(training, "interruptions", planted)
+        monkeypatch.setattr(loop, "interruptions", planted)
 
     def step(self, queries, loss):
         self.steps += 1
@@ -180,7 +181,7 @@ def test_a_run_is_not_begun_twice(run, toy_queries, whole):
 def test_more_epochs_go_on_and_are_tested_anew(run, whole):
     train(out=run, resume=True, settings={"epochs": 5})
     assert len((run / "metrics.jsonl").read_text().splitlines()) == 5
-    assert RunFolder.open(run).config.epochs == 5
+    assert RunFolder.open(run, Config).config.epochs == 5
     assert result_of(run)["test"] == Run.open(run).evaluate()
     train(out=run, resume=True)  # and are remembered
     assert len((run / "metrics.jsonl").read_text().splitlines()) == 5
@@ -194,7 +195,7 @@ def test_other_settings_are_another_run(run, whole, settings):
         train(out=run, resume=True, settings=settings)
     with pytest.raises(ConfigError, match="began with other settings of hidden"):
         train(out=run, resume=True, config="paper-nell", settings=settings)
-    assert RunFolder.open(run).config == RunFolder.open(whole).config
+    assert RunFolder.open(run, Config).config == RunFolder.open(whole, Config).config
 
 
 def test_the_same_settings_said_again_are_the_same_run(run):
@@ -205,7 +206,7 @@ def test_another_checkpoint_is_another_run_and_nothing_is_changed(run, whole):
     other = CHECKPOINTS / "rotate-l2.package.pt"
     with pytest.raises(RunError, match=r"is not the checkpoint that .* began with"):
         train(other, out=run, resume=True, settings={"epochs": 9})
-    assert RunFolder.open(run).config.epochs == 3
+    assert RunFolder.open(run, Config).config.epochs == 3
     assert result_of(run) == result_of(whole)
 
 
@@ -230,7 +231,7 @@ def test_another_dataset_is_another_run(here, toy_queries):
 
 
 def test_a_run_in_use_is_left_alone(run, here, toy_queries):
-    with RunFolder.open(run).alone():
+    with RunFolder.open(run, Config).alone():
         stderr = cli("train", "--resume", "--out", run, code=2).stderr
         assert "is being trained by another process" in stderr
     cli("train", "--resume", "--out", run)

@@ -11,9 +11,10 @@ from safetensors.torch import load_file
 
 from lmpnn_kge import ConfigError, DatasetError, RunError, train
 from lmpnn_kge.config import load_config
+from lmpnn_kge.loop import Progress
 from lmpnn_kge.material import find_dataset
 from lmpnn_kge.store import QueryStore, write_store
-from lmpnn_kge.training import Progress, learning_rate
+from lmpnn_kge.training import learning_rate
 
 from .conftest import TOY
 from .toy_runs import (
@@ -421,7 +422,7 @@ def test_without_training_queries_there_is_no_run(here, toy_queries):
 
 
 def test_early_progress_is_not_finished():
-    config = load_config(settings={"epochs": 3, "patience": 2})
-    assert not Progress(epoch=2, stale=1).finished(config)
-    assert Progress(epoch=3).finished(config)
-    assert Progress(epoch=1, stale=2).finished(config)
+    assert not Progress(epoch=2, stale=1).finished(epochs=3, patience=2)
+    assert Progress(epoch=3).finished(epochs=3, patience=2)
+    assert Progress(epoch=1, stale=2).finished(epochs=3, patience=2)
+    assert not Progress(epoch=1, stale=2).finished(epochs=3, patience=0)

@@ -13,11 +13,13 @@ import click
 
 from lmpnn_kge import __version__
 from lmpnn_kge.cli.answer import answer
+from lmpnn_kge.cli.ask import ask
 from lmpnn_kge.cli.backbones import backbones
 from lmpnn_kge.cli.config import config
 from lmpnn_kge.cli.draw import draw
 from lmpnn_kge.cli.evaluate import evaluate
 from lmpnn_kge.cli.inspect import inspect
+from lmpnn_kge.cli.pretrain import pretrain
 from lmpnn_kge.cli.queries import queries
 from lmpnn_kge.cli.sample import sample
 from lmpnn_kge.cli.train import train
@@ -50,5 +52,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-for command in (answer, backbones, config, draw, evaluate, inspect, queries, sample, train):
+for command in (
+    answer, ask, backbones, config, draw, evaluate, inspect, pretrain, queries, sample, train
+):  # fmt: skip
     main.add_command(command)

@@ -11,11 +11,12 @@ def config() -> None:
 
 
 @config.command("list")
-def list_() -> None:
+@click.option("--pretrain", is_flag=True, help="Those of `pretrain` instead of `train`.")
+def list_(pretrain: bool) -> None:
     """The shipped configurations, each with its first line."""
-    from lmpnn_kge.config import shipped
+    from lmpnn_kge.config import Config, Recipe, shipped
 
-    files = shipped()
+    files = shipped(Recipe if pretrain else Config)
     width = max(map(len, files))
     for name, file in sorted(files.items()):
         first = file.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from lmpnn_kge.kg import KnowledgeGraph
-    from lmpnn_kge.material import Material
     from lmpnn_kge.run_folder import RunFolder
     from lmpnn_kge.sampling import Request
     from lmpnn_kge.store import QueryStore
@@ -82,21 +81,10 @@ class TrainingBar:
         self.began = self.looked = 0.0
         self.queries = 0
 
-    def start(self, run: RunFolder, material: Material, device: str) -> None:
+    def start(self, folder: RunFolder[Any], facts: Mapping[str, str]) -> None:
         """Say what is trained on what, before the long wait."""
-        splits = material.store.splits.items()
-        counts = (f"{sum(map(len, found.values())):,} {split}" for split, found in splits)
-        backbone = f"{material.reader} of width {material.backbone.dim}"
-        facts = {
-            "backbone": f"{backbone} ({material.checkpoint})",
-            "queries": f"{', '.join(counts)} ({material.queries})",
-            "computes": f"on {device} in {run.facts['precision']}",
-            "run": run.path,
-        }
-        for name, value in facts.items():
-            click.echo(f"{name:<9} {printable(str(value))}", err=True)
-        for note in material.notes:
-            click.echo(f"{'note':<9} {printable(note)}", err=True)
+        for name, value in {**facts, "run": str(folder.path)}.items():
+            click.echo(f"{name:<9} {printable(value)}", err=True)
 
     def begin(self, epoch: int, done: int, steps: int) -> None:
         self.began = self.looked = time.monotonic()
@@ -125,14 +113,20 @@ class TrainingBar:
         text += f"  {speed:,.0f} queries/s" if speed else ""
         scalars = {"loss": record["loss"], "learning_rate": record["learning_rate"]}
         if "valid" in record:
-            found = record["valid"]
-            averages = {name: found[name] for name in ("A_P", "A_N") if found[name] is not None}
-            averages = averages or {n: of["mrr"] for n, of in found["types"].items()}
-            text += "  valid " + " ".join(f"{n} {100 * mrr:.1f}" for n, mrr in averages.items())
-            scalars |= {f"valid/{name}": mrr for name, mrr in averages.items()}
+            told = _headline(record["valid"])
+            text += "  valid " + " ".join(f"{name} {100 * mrr:.1f}" for name, mrr in told.items())
+            scalars |= {f"valid/{name}": mrr for name, mrr in told.items()}
         # Above the bar; where there is no terminal, a line like any other.
         self.progress.console.print(printable(text), highlight=False, markup=False, soft_wrap=True)
         if self.board is not None:
             for name, value in scalars.items():
                 self.board.add_scalar(name, value, record["epoch"])
             self.board.flush()
+
+
+def _headline(results: Mapping[str, Any]) -> dict[str, float]:
+    """What a line has room for: averages, or else every type; of link prediction all there is."""
+    if "types" not in results:
+        return dict(results)
+    averages = {name: results[name] for name in ("A_P", "A_N") if results[name] is not None}
+    return averages or {name: found["mrr"] for name, found in results["types"].items()}

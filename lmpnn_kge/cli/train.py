@@ -49,8 +49,8 @@ def train(
     """
     from lmpnn_kge import run as runs
     from lmpnn_kge.config import parse_settings
+    from lmpnn_kge.loop import Interrupted
     from lmpnn_kge.results import as_text
-    from lmpnn_kge.training import Interrupted
 
     if checkpoint is None and not (resume and out is not None):
         raise click.UsageError("give --checkpoint FILE, or --resume with --out RUN")
@@ -103,11 +103,11 @@ class _Watch(TrainingBar):
         self.tensorboard = tensorboard
         self.folder: Path | None = None
 
-    def start(self, run: Any, material: Any, device: str) -> None:
-        self.folder = run.path
+    def start(self, folder: Any, facts: Any) -> None:
+        self.folder = folder.path
         if self.tensorboard:
-            self.board = _writer()(str(run.path / "tensorboard"))
-        super().start(run, material, device)
+            self.board = _writer()(str(folder.path / "tensorboard"))
+        super().start(folder, facts)
 
 
 def _writer() -> Any:

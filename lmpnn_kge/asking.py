@@ -1,0 +1,52 @@
+"""Answers to a question: what a network ranks highest, beside what the graph itself knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lmpnn_kge.kg import KnowledgeGraph
+from lmpnn_kge.run import Run
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An entity with its score.
+
+    known: whether it follows from the training edges, None where there is no graph to tell.
+    confirmed: whether it follows once the edges that were held out of training are added.
+    """
+
+    id: str
+    label: str
+    score: float
+    known: bool | None = None
+    confirmed: bool | None = None
+
+    @property
+    def mark(self) -> str:
+        """In a word or three."""
+        if self.known is None:
+            return "predicted or known"
+        if self.known:
+            return "known"
+        return "predicted, confirmed" if self.confirmed else "predicted"
+
+
+def ask(run: Run, formula: str, k: int = 10, graph: KnowledgeGraph | None = None) -> list[Answer]:
+    """The k best answers to a formula over names; graph tells the known from the predicted."""
+    names = run.vocabulary
+    known: set[str] = set()
+    confirmed: set[str] = set()
+    if graph is not None:
+        known = set(graph.answer(formula, "train"))
+        confirmed = set(graph.answer(formula, "test"))
+    return [
+        Answer(
+            id_,
+            names.label(names.entity(id_)),
+            score,
+            None if graph is None else id_ in known,
+            None if graph is None else id_ in confirmed,
+        )
+        for id_, score in run.rank(formula, k)
+    ]

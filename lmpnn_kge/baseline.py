@@ -1,0 +1,54 @@
+"""What a method must beat: entities by how often they are at the end of the last relation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lmpnn_kge.backbone import Backbone
+from lmpnn_kge.kg import KnowledgeGraph
+from lmpnn_kge.names import rows_of
+from lmpnn_kge.query.patterns import Pattern
+from lmpnn_kge.wiring import wire
+
+
+@dataclass(frozen=True)
+class Frequency:
+    """A `Method` that knows only how often an entity is the tail of a relation."""
+
+    entities: Tensor  # [E, 2R]: log(1 + training edges of relation r that end at e)
+
+    @classmethod
+    def of(cls, graph: KnowledgeGraph, backbone: Backbone) -> Frequency:
+        """Counted on the training edges, in the numbers of a backbone with names."""
+        assert backbone.entity_ids is not None
+        assert backbone.relation_ids is not None
+        entities = rows_of(graph.entity_ids, backbone.entity_ids)
+        relations = rows_of(graph.relation_ids, backbone.relation_ids)
+        s, p, o = graph.splits["train"].T
+        counts = np.zeros((backbone.num_entities, 2 * backbone.num_relations), np.float32)
+        np.add.at(counts, (entities[o], relations[p]), 1)
+        np.add.at(counts, (entities[s], relations[p] + backbone.num_relations), 1)
+        return cls(torch.from_numpy(np.log1p(counts)))
+
+    def embed(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Tensor:
+        """Which relations end at the free variable, [disjuncts, n, 2R]."""
+        found = []
+        width = self.entities.shape[1]
+        for wiring in wire(pattern):
+            last = [
+                (relations[:, m.relation] + (width // 2 if m.inverse else 0)) % width
+                for m in wiring.layers[-1].messages
+                if m.relation is not None and not m.negated
+            ]
+            none = relations.new_zeros(len(constants), width)
+            found.append(sum((F.one_hot(ids, width) for ids in last), start=none))
+        return torch.stack(found).to(self.entities.dtype)
+
+    def score(self, embeddings: Tensor, out: Tensor | None = None) -> Tensor:
+        """[disjuncts, n, 2R] -> [n, E]."""
+        return torch.stack([one @ self.entities.T for one in embeddings]).amax(0)

@@ -1,0 +1,63 @@
+"""`lmpnn-kge ask`: a formula in, ranked entities out, the known told from the predicted."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import click
+
+from lmpnn_kge.errors import printable
+
+
+@click.command()
+@click.argument("run", type=click.Path())
+@click.argument("formula")
+@click.option("-k", "most", default=10, show_default=True, type=click.IntRange(min=1))
+@click.option("--dataset", type=click.Path(), metavar="DIR", help="Its graph, if it has moved.")
+@click.option(
+    "--checkpoint",
+    type=click.Path(readable=False),
+    metavar="FILE",
+    help="Its checkpoint, if it has moved.",
+)
+@click.option("--device", default="auto", metavar="auto|cpu|cuda[:i]|mps", help="Where to compute.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def ask(
+    run: str,
+    formula: str,
+    most: int,
+    dataset: str | None,
+    checkpoint: str | None,
+    device: str,
+    as_json: bool,
+) -> None:
+    """Answer a FORMULA such as 'borders(Germany, ?) & !currency(?, Euro)' with the network of RUN.
+
+    An answer is known if it follows from the edges that were trained on, and predicted if not; a
+    prediction is confirmed if it follows from the edges that were held out.
+    """
+    from lmpnn_kge.asking import ask as ask_run
+    from lmpnn_kge.kg import KnowledgeGraph
+    from lmpnn_kge.run import Run
+
+    opened = Run.open(run, checkpoint=checkpoint, device=device)
+    folder = dataset or opened.folder.facts["dataset"]
+    there = folder is not None and (dataset is not None or Path(folder).is_dir())
+    graph = KnowledgeGraph.open(folder) if there else None
+    answers = ask_run(opened, formula, most, graph)
+    for note in opened.notes:
+        click.echo(f"note: {printable(note)}", err=True)
+    if graph is None:
+        click.echo("note: without the dataset (--dataset DIR) nothing is marked as known", err=True)
+    if as_json:
+        rows = [{**dataclasses.asdict(answer), "mark": answer.mark} for answer in answers]
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    width = max(len(printable(answer.label)) for answer in answers)
+    for answer in answers:
+        id_ = "" if answer.id == answer.label else f"  ({printable(answer.id)})"
+        click.echo(
+            f"{answer.score:6.3f}  {printable(answer.label):<{width}}  {answer.mark}{id_}".rstrip()
+        )

@@ -1,0 +1,69 @@
+"""`lmpnn-kge pretrain`: from triples to a LibKGE checkpoint, with any backbone."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+
+import click
+
+from lmpnn_kge.cli.progress import TrainingBar, bar
+from lmpnn_kge.errors import printable
+
+
+@click.command()
+@click.option("--backbone", required=True, metavar="NAME", help="See `lmpnn-kge backbones`.")
+@click.option("--dataset", required=True, type=click.Path(), metavar="DIR", help="The graph.")
+@click.option(
+    "-o", "--out", required=True, type=click.Path(), metavar="FILE", help="The checkpoint to write."
+)
+@click.option("--config", metavar="NAME|FILE", help="Settings; see `config list --pretrain`.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting.")
+@click.option("--epochs", type=click.IntRange(min=0), metavar="N", help="Short for --set epochs=N.")
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Short for --set seed=N.")
+@click.option("--device", default="auto", metavar="auto|cpu|cuda[:i]|mps", help="Where to compute.")
+@click.option("--resume", is_flag=True, help="Go on with what was begun for the same file.")
+def pretrain(
+    backbone: str,
+    dataset: str,
+    out: str,
+    config: str | None,
+    settings: tuple[str, ...],
+    epochs: int | None,
+    seed: int | None,
+    device: str,
+    resume: bool,
+) -> None:
+    """Train an embedding of a graph and write it as a package that LibKGE opens as its own.
+
+    Settings are those for the backbone's type of score. FILE.training holds the state while it
+    trains. Ctrl-C saves; --resume goes on.
+    """
+    from lmpnn_kge import pretraining
+    from lmpnn_kge.config import parse_settings
+    from lmpnn_kge.loop import Interrupted
+
+    short = {"epochs": epochs, "seed": seed}
+    given = {key: value for key, value in short.items() if value is not None}
+    with bar() as progress:
+        try:
+            ranking = pretraining.pretrain(
+                backbone,
+                dataset,
+                out,
+                config=config,
+                settings=parse_settings(settings) | given,
+                device=device,
+                resume=resume,
+                watch=TrainingBar(progress),
+            )
+        except Interrupted:
+            options = ["--backbone", backbone, "--dataset", dataset, "-o", out, "--resume"]
+            options += [] if device == "auto" else ["--device", device]
+            command = f"lmpnn-kge pretrain {shlex.join(options)}"
+            click.echo(f"stopped and saved; go on with: {command}")
+            sys.exit(130)
+    if ranking is not None:
+        hits = "".join(f"  Hits@{k} {getattr(ranking, f'hits_at_{k}'):.4f}" for k in (1, 3, 10))
+        click.echo(f"test, filtered: MRR {ranking.mrr:.4f}{hits}")
+    click.echo(f"checkpoint {printable(out)}")

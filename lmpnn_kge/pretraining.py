@@ -1,0 +1,295 @@
+"""Pretraining: an embedding from triples alone, for any backbone, by nothing but the contract.
+
+Every (head, relation) that has a tail is a question, in both directions, and each direction of a
+relation has parameters of its own. A question is scored against all entities, or against a few
+that a batch shares, and the loss is the cross-entropy of its tails.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import shutil
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lmpnn_kge.backbone import Backbone, ScoreType
+from lmpnn_kge.columns import Answers
+from lmpnn_kge.config import DEFAULT, Recipe, load_settings
+from lmpnn_kge.device import choose_device, describe_device
+from lmpnn_kge.errors import BackboneError, RunError
+from lmpnn_kge.libkge.checkpoint import Validation
+from lmpnn_kge.libkge.dataset import SPLITS, LibkgeDataset
+from lmpnn_kge.libkge.writing import write_checkpoint
+from lmpnn_kge.loop import Loop, Silent, Watch
+from lmpnn_kge.plugins import load_backbone
+from lmpnn_kge.ranking import Ranking, rank_triples
+from lmpnn_kge.run_folder import RunFolder, command, is_run, versions
+
+BEST = "best.safetensors"
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """The (head, relation) pairs of a graph, relations in [0, 2R), each with its tails."""
+
+    heads: Ints  # [n]
+    relations: Ints  # [n]
+    tails: Answers
+
+    @classmethod
+    def of(cls, triples: Ints, relations: int) -> Questions:
+        s, p, o = triples.T
+        rows = np.stack([
+            np.concatenate([p, p + relations]), np.concatenate([s, o]), np.concatenate([o, s])
+        ])  # fmt: skip
+        rows = np.unique(rows, axis=1)  # sorted by relation, head and tail
+        new = np.ones(rows.shape[1], bool)
+        new[1:] = (np.diff(rows[:2], axis=1) != 0).any(axis=0)
+        offsets = np.append(new.nonzero()[0], len(new))
+        return cls(rows[1, new], rows[0, new], Answers(offsets, rows[2].astype(np.int32)))
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some questions, and all their tails with the question that each belongs to."""
+
+    heads: Tensor  # [n]
+    relations: Tensor  # [n]
+    owners: Tensor  # [m]
+    tails: Tensor  # [m]
+    negatives: Tensor | None  # [K], or None for all entities
+
+
+class Pretrainer(Loop[Batch]):
+    """Trains a backbone's tensors on the triples of a graph."""
+
+    def __init__(
+        self,
+        folder: RunFolder[Recipe],
+        kind: type[Backbone],
+        graph: LibkgeDataset,
+        device: torch.device,
+    ):
+        self.recipe, self.graph = folder.config, graph
+        relations = len(graph.relation_ids)
+        self.template = kind.random(
+            len(graph.entity_ids),
+            relations,
+            self.recipe.dim,
+            reciprocal=True,
+            seed=self.recipe.seed,
+            entity_ids=graph.entity_ids,
+            relation_ids=graph.relation_ids,
+        ).to(device)
+        self.parameters = {
+            name: (tensor * self.recipe.init if name == "entities" else tensor).requires_grad_()
+            for name, tensor in self.template.tensors().items()
+        }
+        optimiser = torch.optim.Adagrad(self.parameters.values(), lr=self.recipe.learning_rate)
+        super().__init__(folder, self.parameters, optimiser, ("sum",))
+        self.questions = Questions.of(graph.triples("train"), relations)
+
+    @property
+    def backbone(self) -> Backbone:
+        """As it is now, frozen."""
+        now = {name: tensor.detach() for name, tensor in self.parameters.items()}
+        return self.template.with_tensors(now)
+
+    @property
+    def best(self) -> Backbone:
+        """As it was at its best validation, frozen."""
+        tensors, _ = self.folder.read_tensors(BEST)
+        return self.template.with_tensors({n: t.to(self.device) for n, t in tensors.items()})
+
+    @property
+    def steps(self) -> int:
+        return -(-len(self.questions) // self.recipe.batch_size)
+
+    def batches(self, epoch: int, start: int) -> Generator[Batch, None, None]:
+        """Every question once; what a batch holds depends on seed, epoch and place alone."""
+        seed, size = self.recipe.seed, self.recipe.batch_size
+        order = np.random.default_rng([seed, epoch]).permutation(len(self.questions))
+        for place in range(start, self.steps):
+            rows = order[place * size : (place + 1) * size]
+            yield self._batch(rows, np.random.default_rng([seed, epoch, 1 + place]))
+
+    def _batch(self, rows: Ints, random: np.random.Generator) -> Batch:
+        questions, entities = self.questions, self.template.num_entities
+        first, counts = questions.tails.offsets[rows], questions.tails.counts[rows]
+        owners = np.repeat(np.arange(len(rows)), counts)
+        places = np.arange(len(owners)) + (first - np.cumsum(counts) + counts)[owners]
+        noise = None
+        if 0 < self.recipe.negatives < entities:
+            noise = self._tensor(random.choice(entities, self.recipe.negatives, replace=False))
+        return Batch(
+            self._tensor(questions.heads[rows]),
+            self._tensor(questions.relations[rows]),
+            self._tensor(owners),
+            self._tensor(questions.tails.values[places].astype(np.int64)),
+            noise,
+        )
+
+    def _tensor(self, array: Ints) -> Tensor:
+        return torch.from_numpy(array).to(self.device)
+
+    def size(self, batch: Batch) -> int:
+        return len(batch.heads)
+
+    def loss_of(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The cross-entropy with a penalty on what was looked up, and without."""
+        recipe = self.recipe
+        entities, relations = self.parameters["entities"], self.parameters["relations"]
+        heads = F.embedding(batch.heads, entities)
+        model = self.template.with_tensors(
+            {**self.parameters, "relations": F.dropout(relations, recipe.relation_dropout)}
+        )
+        estimates = model.forward(F.dropout(heads, recipe.entity_dropout), batch.relations)
+        loss = self._cross_entropy(model, estimates, batch)
+        if not recipe.penalty:
+            return loss, loss
+        power = 3 if recipe.norm == "n3" else 2
+        tails = F.embedding(batch.tails, entities)
+        looked_up = (heads, F.embedding(batch.relations, relations), tails)
+        sizes = torch.stack([rows.abs().pow(power).sum(1).mean() for rows in looked_up])
+        return loss + recipe.penalty * sizes.sum(), loss
+
+    def _cross_entropy(self, model: Backbone, estimates: Tensor, batch: Batch) -> Tensor:
+        """Of the tails of all questions, each tail or each question counting the same."""
+        entities = self.parameters["entities"]
+        counts = torch.bincount(batch.owners, minlength=len(batch.heads)).to(entities.dtype)
+        weights = 1 / counts if self.recipe.loss == "kvsall" else torch.ones_like(counts)
+        if batch.negatives is None:
+            scores = _scores(model, estimates, entities)  # [n, E]
+            total = scores.logsumexp(1)
+            truth = scores[batch.owners, batch.tails]
+            smooth = self.recipe.label_smoothing
+            target = (1 - smooth) * truth
+            if smooth:
+                target = target + smooth * scores.mean(1)[batch.owners]
+            losses = total[batch.owners] - target
+        else:
+            scores = _scores(model, estimates, F.embedding(batch.negatives, entities))  # [n, K]
+            more = math.log(len(entities) / len(batch.negatives))  # those that were not drawn
+            total = scores.logsumexp(1) + more
+            tails = F.embedding(batch.tails, entities)
+            truth = model.score_pairs(estimates[batch.owners], tails)
+            losses = F.softplus(total[batch.owners] - truth)
+        weight = weights[batch.owners]
+        return (weight * losses).sum() / weight.sum()
+
+    def rate(self, step: int, steps: int) -> float:
+        """On its way down to 0."""
+        return self.recipe.learning_rate * (1 - step / max(1, steps))
+
+    def validate(self, hear: Callable[[str, int], object]) -> tuple[dict[str, Any], float] | None:
+        hear("link prediction", 0)
+        ranking = self.rank(self.backbone, "valid", self.recipe.validation_triples)
+        return {"valid": {"mrr": ranking.mrr, "hits@10": ranking.hits_at_10}}, ranking.mrr
+
+    def rank(self, backbone: Backbone, split: str, most: int | None = None) -> Ranking:
+        """Filtered link prediction on a split, or on so many of its triples, evenly spread."""
+        asked = self.graph.triples(split)
+        if not len(asked):
+            raise RunError(f"{self.graph.path(split)} has no triples to rank")
+        if most is not None and len(asked) > most:
+            asked = asked[np.linspace(0, len(asked) - 1, most).astype(np.int64)]
+        known = np.concatenate([self.graph.triples(name) for name in SPLITS])
+        try:
+            return rank_triples(backbone, asked, known)
+        except BackboneError as error:
+            raise RunError(f"{error}; begin another one with a lower learning_rate") from error
+
+    def save_best(self) -> None:
+        facts = {"epoch": self.progress.epoch + 1}
+        self.folder.write_tensors(BEST, self.parameters, facts)
+
+
+def _scores(model: Backbone, estimates: Tensor, entities: Tensor) -> Tensor:
+    """φ of estimates [n, d] against entities [m, d], in a way that gradients like, [n, m]."""
+    if model.score_type is ScoreType.INNER_PRODUCT:
+        return estimates @ entities.T
+    return -model.distances(estimates, entities)
+
+
+def pretrain(
+    backbone: str,
+    dataset: str | Path,
+    file: str | Path,
+    *,
+    config: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    resume: bool = False,
+    watch: Watch | None = None,
+) -> Ranking | None:
+    """Train a backbone on a graph and write it to a file as a LibKGE package.
+
+    What comes back is its link prediction on test, None where the graph has no test triples. The
+    state is kept in FILE.training until the file is written; resume goes on from there.
+    """
+    kind, graph = load_backbone(backbone), LibkgeDataset.open(dataset)
+    inner = kind.score_type is ScoreType.INNER_PRODUCT
+    names = [DEFAULT, *([] if inner else ["distance"]), *([] if config is None else [config])]
+    recipe = load_settings(Recipe, names, settings)
+    chosen, place = choose_device(device), Path(f"{file}.training")
+    facts = {
+        "made_by": f"lmpnn-kge {versions()['lmpnn-kge']}",
+        "versions": versions(),
+        "command": command(),
+        "backbone": backbone,
+        "dataset": str(Path(dataset).resolve()),
+    }
+    if resume and is_run(place, Recipe):
+        folder = _same(RunFolder.open(place, Recipe), recipe, facts)
+    else:
+        if is_run(place):
+            raise RunError(f"{file} was begun in {place}; go on with --resume, or remove that")
+        folder = RunFolder.create(place, recipe, facts, {})
+    with folder.alone():
+        trainer = Pretrainer(folder, kind, graph, chosen)
+        sizes = f"{trainer.template.num_entities:,} entities, {len(graph.relation_ids):,} relations"
+        told = {"backbone": backbone, "graph": f"{sizes} ({dataset})"}
+        (watch or Silent()).start(folder, {**told, "computes": f"on {describe_device(chosen)}"})
+        trainer.train(watch or Silent())
+        best = trainer.best.to("cpu")
+        write_checkpoint(
+            file,
+            best,
+            dataset=graph.name,
+            epoch=trainer.progress.epoch,
+            validations=[
+                Validation("mean_reciprocal_rank_filtered", record["valid"]["mrr"], record["epoch"])
+                for record in trainer.progress.history
+                if "valid" in record
+            ],
+        )
+        ranking = trainer.rank(best, "test") if len(graph.triples("test")) else None
+    shutil.rmtree(place)
+    return ranking
+
+
+def _same(folder: RunFolder[Recipe], recipe: Recipe, facts: Mapping[str, Any]) -> RunFolder[Recipe]:
+    """A folder that was begun in the same way; RunError where it was not."""
+    differing = [key for key in ("backbone", "dataset") if folder.facts.get(key) != facts[key]]
+    old, new = dataclasses.asdict(folder.config), dataclasses.asdict(recipe)
+    differing += [key for key in new if new[key] != old[key]]
+    if differing:
+        raise RunError(
+            f"{folder.path} began with another {', '.join(differing)}; begin with another file, or "
+            "give what it began with"
+        )
+    return folder
