@@ -6,10 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmpnn_kge.evaluation import HITS, Metrics
-
-#: What A_P averages: types without negation; and A_N: those with it.
-POSITIVE = ("1p", "2p", "3p", "2i", "3i", "pi", "ip", "2u", "up")
-NEGATIVE = ("2in", "3in", "inp", "pin", "pni")
+from lmpnn_kge.query.patterns import NEGATIVE, POSITIVE
 
 
 def average(metrics: Mapping[str, Metrics], types: Sequence[str]) -> float | None:

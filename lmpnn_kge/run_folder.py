@@ -20,16 +20,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import yaml
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
-from torch import Tensor
 
 from lmpnn_kge.config import NO_YAML, Config, Recipe, Settings, make_settings, to_yaml
 from lmpnn_kge.errors import ConfigError, DatasetError, RunError, short
 from lmpnn_kge.whole import UNFINISHED, check_place, whole_folder, write_whole
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 fcntl: Any
 try:
@@ -132,6 +132,8 @@ class RunFolder(Generic[S]):
 
     def write_tensors(self, name: str, tensors: Mapping[str, Tensor], facts: Any) -> None:
         """Tensors with whatever belongs to them, in one file."""
+        from safetensors.torch import save
+
         on_cpu = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
         self.write(name, save(on_cpu, {"facts": json.dumps(facts)}))
 
@@ -148,6 +150,8 @@ class RunFolder(Generic[S]):
         return _read_json(self.path / name)
 
     def read_tensors(self, name: str) -> tuple[dict[str, Tensor], Any]:
+        from safetensors import SafetensorError, safe_open
+
         file = self.path / name
         try:
             with safe_open(file, "pt") as content:

@@ -50,6 +50,10 @@ BETAE = {
     "pni": "!(r1(s1,e1)&r2(e1,f))&r3(s2,f)",
 }
 
+#: What A_P averages: types without negation; and A_N: those with it.
+POSITIVE = ("1p", "2p", "3p", "2i", "3i", "pi", "ip", "2u", "up")
+NEGATIVE = ("2in", "3in", "inp", "pin", "pni")
+
 #: Types beyond operator trees, as in the EFO-1 benchmarks.
 EFO1 = {
     "pni-efo1": "r1(s1,e1)&!r2(e1,f)&r3(s2,f)",
