@@ -78,7 +78,7 @@ def test_the_wheel_holds_package_plugins_configs_and_nothing_else(wheel):
     configs = {f"lmpnn_kge/configs/{path.name}" for path in (ROOT / "configs").glob("*.yaml")}
     assert plugins
     assert configs
-    assert files >= plugins | configs | {"lmpnn_kge/py.typed"}
+    assert files >= plugins | configs | {"lmpnn_kge/py.typed", "lmpnn_kge/published.yaml"}
     assert {file.split("/")[0].split("-")[0] for file in files} == {
         "lmpnn_kge", *plugins
     }  # fmt: skip

@@ -62,6 +62,7 @@ ORDER = [
     "baseline",
     "asking",
     "pretraining",
+    "published",
     "",  # the package itself: the public names
     "cli.progress",
     "cli.answer",
