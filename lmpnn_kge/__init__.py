@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from lmpnn_kge.opening import open_backbone
     from lmpnn_kge.query.parser import parse
     from lmpnn_kge.ranking import Ranking, rank_triples
+    from lmpnn_kge.report import write_report
     from lmpnn_kge.run import Run, train
 
 __version__ = "0.1.0"
@@ -67,6 +68,7 @@ __all__ = [
     "read_checkpoint",
     "train",
     "write_checkpoint",
+    "write_report",
 ]
 
 _LAZY = {
@@ -80,6 +82,7 @@ _LAZY = {
     "open_backbone": "lmpnn_kge.opening",
     "Ranking": "lmpnn_kge.ranking",
     "rank_triples": "lmpnn_kge.ranking",
+    "write_report": "lmpnn_kge.report",
     "Run": "lmpnn_kge.run",
     "train": "lmpnn_kge.run",
 }

@@ -19,6 +19,7 @@ HEAVY = {"torch", "duckdb", "numpy", "matplotlib", "safetensors"}
         ["inspect", "--help"],
         ["train", "--help"],
         ["evaluate", "--help"],
+        ["report", "--help"],
         ["config", "list"],
         ["config", "show", "--config", "paper-nell", "--set", "seed=1"],
     ],

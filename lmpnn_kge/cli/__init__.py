@@ -21,6 +21,7 @@ from lmpnn_kge.cli.evaluate import evaluate
 from lmpnn_kge.cli.inspect import inspect
 from lmpnn_kge.cli.pretrain import pretrain
 from lmpnn_kge.cli.queries import queries
+from lmpnn_kge.cli.report import report
 from lmpnn_kge.cli.sample import sample
 from lmpnn_kge.cli.train import train
 from lmpnn_kge.errors import LmpnnError, QueryError, short
@@ -53,6 +54,7 @@ def main() -> None:
 
 
 for command in (
-    answer, ask, backbones, config, draw, evaluate, inspect, pretrain, queries, sample, train
+    answer, ask, backbones, config, draw, evaluate, inspect, pretrain, queries, report, sample,
+    train,
 ):  # fmt: skip
     main.add_command(command)

@@ -1,0 +1,33 @@
+"""`lmpnn-kge report`: tables and plots over runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lmpnn_kge.errors import printable
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="RUN...")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(),
+    metavar="DIR|FILE",
+    help="A folder, NAME.html or NAME.md; else RUN/report, or ./report for several runs.",
+)
+@click.option("--against", metavar="GRAPH", help="Show what is published on this graph.")
+@click.option("--title", metavar="TEXT", help="The heading of the report.")
+def report(runs: tuple[str, ...], out: str | None, against: str | None, title: str | None) -> None:
+    """Write tables and plots over RUNs, beside the paper's numbers, as HTML and Markdown.
+
+    The HTML is one file that needs no other; the Markdown has its plots beside it. Runs on graphs
+    of the paper are compared with it without --against.
+    """
+    from lmpnn_kge.report import write_report
+
+    place = Path(out) if out is not None else Path(runs[0] if len(runs) == 1 else ".") / "report"
+    file = write_report(runs, place, title=title, against=against)
+    click.echo(f"report    {printable(str(file))}")

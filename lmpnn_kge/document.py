@@ -1,0 +1,234 @@
+"""Documents as data: headings, paragraphs, tables and figures, as Markdown and as HTML.
+
+Text is plain text wherever it comes from: both forms escape all of it, so they say the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from urllib.parse import quote
+
+from lmpnn_kge.errors import printable
+
+
+@dataclass(frozen=True)
+class Text:
+    """A cell that stands out."""
+
+    text: str
+    strong: bool = False
+    code: bool = False
+
+
+Cell = str | Text
+
+
+@dataclass(frozen=True)
+class Heading:
+    text: str
+    level: int = 2
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under a header; the first column names the row."""
+
+    header: Sequence[Cell]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+    numbers: bool = True  # whether the other columns stand on the right
+    rules: Sequence[int] = ()  # the rows that begin another group
+
+    def __post_init__(self) -> None:
+        assert all(len(row) == len(self.header) for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture, as SVG that is trusted: it is the one thing that is not escaped."""
+
+    name: str  # of its file, without an end; letters, digits and hyphens
+    svg: str
+    caption: str
+
+    def __post_init__(self) -> None:
+        assert re.fullmatch(r"[a-z][a-z0-9-]*", self.name)
+
+
+#: A string is a paragraph.
+Block = str | Heading | Table | Figure
+
+
+@dataclass(frozen=True)
+class Document:
+    title: str
+    blocks: Sequence[Block]
+
+    @property
+    def figures(self) -> list[Figure]:
+        return [block for block in self.blocks if isinstance(block, Figure)]
+
+
+def to_markdown(document: Document, file_of: Callable[[Figure], str]) -> str:
+    """GitHub's Markdown; figures are files of these names beside it."""
+    parts = [f"# {_markdown(document.title)}"]
+    for block in document.blocks:
+        if isinstance(block, Heading):
+            parts.append(f"{'#' * block.level} {_markdown(block.text)}")
+        elif isinstance(block, Table):
+            parts += [_markdown_table(block)] + [_markdown(block.caption)] * bool(block.caption)
+        elif isinstance(block, Figure):
+            parts.append(f"![{_markdown(block.caption)}]({quote(file_of(block))})")
+        else:
+            parts.append(_markdown(block))
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown(text: str) -> str:
+    """Text that Markdown takes for nothing else, on one line."""
+    text = re.sub(r"([\\`*\[\]<>|~&$])", r"\\\1", printable(text.strip()))
+    text = re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", text)
+    # Links that Markdown makes of addresses; then headings, lists and rules.
+    text = re.sub(r":(?=//)|(?<=www)\.|@(?=[\w-]+\.)", r"\\\g<0>", text, flags=re.IGNORECASE)
+    text = re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", text)
+    return re.sub(r"^(#|=|:|[+-](?=\s|$|--))|(?<=\s)#+$", r"\\\g<0>", text)
+
+
+def _markdown_cell(cell: Cell) -> str:
+    if isinstance(cell, str):
+        return _markdown(cell)
+    text = printable(cell.text.strip())
+    if cell.code and text and not set(text) & set("`|\\"):
+        return f"`{text}`"
+    return f"**{_markdown(text)}**" if cell.strong and text else _markdown(text)
+
+
+def _markdown_table(table: Table) -> str:
+    rows = [[_markdown_cell(cell) for cell in row] for row in (table.header, *table.rows)]
+    widths = [min(40, max(3, *map(len, column))) for column in zip(*rows, strict=True)]
+    right = [False, *([table.numbers] * (len(widths) - 1))]
+    rules = [
+        "-" * (width - 1) + (":" if last else "-")
+        for width, last in zip(widths, right, strict=True)
+    ]
+    lines = [
+        [
+            text.rjust(width) if last else text.ljust(width)
+            for text, width, last in zip(row, widths, right, strict=True)
+        ]
+        for row in rows
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (lines[0], rules, *lines[1:]))
+
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1f2328; --soft: #59636e; --line: #d1d9e0;
+  --paper: #ffffff; --shade: #f6f8fa }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6edf3; --soft: #9198a1; --line: #3d444d; --paper: #0d1117; --shade: #161b22 } }
+* { box-sizing: border-box }
+body { margin: 0; background: var(--paper); color: var(--ink);
+  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif }
+main { max-width: 72rem; margin: 0 auto; padding: 2rem 1.25rem 4rem }
+h1 { font-size: 1.8rem; line-height: 1.2; margin: 0 0 1rem }
+h2 { font-size: 1.3rem; margin: 2.75rem 0 .75rem; padding-bottom: .3rem;
+  border-bottom: 1px solid var(--line) }
+h3 { font-size: 1.05rem; margin: 1.75rem 0 .5rem }
+h1, h2, h3, p { overflow-wrap: anywhere }
+p { max-width: 46rem; margin: .75rem 0 }
+.table { overflow-x: auto; margin: 1rem 0 .25rem }
+table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums;
+  border-top: 2px solid var(--ink); border-bottom: 2px solid var(--ink) }
+th, td { padding: .3rem .55rem; text-align: left; vertical-align: top }
+thead th { border-bottom: 1px solid var(--ink); vertical-align: bottom; white-space: nowrap }
+tbody th { font-weight: 500; min-width: 7rem; max-width: 22rem; overflow-wrap: anywhere }
+tbody tr:hover { background: var(--shade) }
+tr.rule th, tr.rule td { border-top: 1px solid var(--line) }
+.numbers th + th, .numbers td { text-align: right; white-space: nowrap }
+.texts td { min-width: 8rem; max-width: 30rem; overflow-wrap: anywhere }
+code { font: .85em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace }
+p.caption, figcaption { font-size: .875rem; color: var(--soft) }
+figure { margin: 1.5rem 0 }
+figure svg { display: block; max-width: 100%; height: auto }
+""".strip()
+
+#: A report loads nothing and runs nothing.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def to_html(document: Document) -> str:
+    """One page that needs nothing else."""
+    title = _html(document.title)
+    return "\n".join([
+        "<!DOCTYPE html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="generator" content="lmpnn-kge">',
+        f"<title>{title}</title>",
+        f"<style>\n{STYLE}\n</style>",
+        "</head>",
+        "<body>",
+        "<main>",
+        f"<h1>{title}</h1>",
+        *map(_html_block, document.blocks),
+        "</main>",
+        "</body>",
+        "</html>\n",
+    ])  # fmt: skip
+
+
+def _html(text: str) -> str:
+    return escape(printable(text.strip()))
+
+
+def _html_block(block: Block) -> str:
+    if isinstance(block, Heading):
+        return f"<h{block.level}>{_html(block.text)}</h{block.level}>"
+    if isinstance(block, Table):
+        return _html_table(block)
+    if isinstance(block, Figure):
+        return (
+            f'<figure id="{block.name}">\n{_inline(block)}\n'
+            f"<figcaption>{_html(block.caption)}</figcaption>\n</figure>"
+        )
+    return f"<p>{_html(block)}</p>"
+
+
+def _html_cell(cell: Cell) -> str:
+    if isinstance(cell, str):
+        return _html(cell)
+    text = f"<code>{_html(cell.text)}</code>" if cell.code else _html(cell.text)
+    return f"<strong>{text}</strong>" if cell.strong else text
+
+
+def _html_table(table: Table) -> str:
+    kind = "numbers" if table.numbers else "texts"
+    head = "".join(f'<th scope="col">{_html_cell(cell)}</th>' for cell in table.header)
+    lines = [f'<div class="table" tabindex="0"><table class="{kind}">']
+    lines += [f"<thead><tr>{head}</tr></thead>", "<tbody>"]
+    for place, (name, *cells) in enumerate(table.rows):
+        rule = ' class="rule"' if place in table.rules else ""
+        data = "".join(f"<td>{_html_cell(cell)}</td>" for cell in cells)
+        lines.append(f'<tr{rule}><th scope="row">{_html_cell(name)}</th>{data}</tr>')
+    lines.append("</tbody></table></div>")
+    if table.caption:
+        lines.append(f'<p class="caption">{_html(table.caption)}</p>')
+    return "\n".join(lines)
+
+
+def _inline(figure: Figure) -> str:
+    """A picture within a page: its ids and its styles are its own."""
+    svg = figure.svg[figure.svg.index("<svg") :].strip()
+    svg = re.sub(r'((?:\bid=|href=)")(#?)', rf"\1\2{figure.name}-", svg)
+    svg = re.sub(r"url\(#", f"url(#{figure.name}-", svg)
+    svg = re.sub(
+        r"(<style[^>]*>)(.*?)(</style>)", rf"\1#{figure.name} {{\2}}\3", svg, flags=re.DOTALL
+    )
+    label = _html(figure.caption)
+    return svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
