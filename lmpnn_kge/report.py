@@ -112,6 +112,8 @@ def make_report(
             "has its own tables; numbers of different tables cannot be compared."
         )
     for place, group in enumerate(groups):
+        about = next(iter(group.values())).graph + (f": {', '.join(group)}" if groups[1:] else "")
+        blocks.append(Heading(f"Answering queries on {about}"))
         blocks += _answering(group, [] if place else others, graph, f"-{place + 1}" * bool(place))
     for section in sections:
         blocks += [Heading(section.title), *section.blocks]
@@ -161,10 +163,10 @@ def _answering(runs: Runs, others: Sequence[Row], against: str | None, suffix: s
     """All about the results on one set of queries."""
     rows = [*(Row(name, run.test, run.state) for name, run in runs.items()), *others]
     first = next(iter(runs.values()))
-    blocks: list[Block] = [Heading(f"Answering queries on {first.graph}")]
+    blocks: list[Block] = []
     having = [row for row in rows if row.results is not None]
     if not having:
-        return [*blocks, "There are no results on test yet."]
+        return ["There are no results on test yet."]
     types = types_of(having)
     paper = [name for name in BETAE if name in types]
     rest = [name for name in types if name not in BETAE]

@@ -142,7 +142,7 @@ def _read_epochs(folder: Path) -> tuple[Epoch, ...]:
     try:
         records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
         return tuple(_read_epoch(record, file) for record in records)
-    except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
+    except (OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise RunError(f"{file} is damaged: {short(str(error))}") from error
 
 

@@ -300,6 +300,7 @@ def test_runs_on_other_queries_have_tables_of_their_own(sketched, copy, tmp_path
     runs = [copy("one", mrr={"1p": 0.5}), copy("two", mrr={"1p": 0.2}, queries="0" * 64)]
     tables, text = written(*runs, out=tmp_path / "out")
     assert "2 different sets of queries" in text
+    assert "Answering queries on toykg: two\n" in text
     mrr = [table for table in tables if table[0] == ["", "1p"] and len(table) == 2]
     assert [["one", "50.0"]] in [table[1:] for table in mrr]
     assert [["two", "20.0"]] in [table[1:] for table in mrr]
@@ -354,6 +355,7 @@ def test_a_run_that_lost_patience_is_finished(copy):
         ("test.json", json.dumps(results({"1p": True})), "no number"),
         ("metrics.jsonl", '{"epoch": 1\n', "metrics.jsonl is damaged"),
         ("metrics.jsonl", '{"epoch": 1, "loss": NaN, "queries_per_second": 1}\n', "no number"),
+        ("metrics.jsonl", '{"epoch": 1e999, "loss": 1, "queries_per_second": 1}\n', "is damaged"),
         ("metrics.jsonl", "[1]\n", "metrics.jsonl is damaged"),
     ],
 )
