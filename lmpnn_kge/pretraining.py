@@ -33,6 +33,7 @@ from lmpnn_kge.loop import Loop, Silent, Watch
 from lmpnn_kge.plugins import load_backbone
 from lmpnn_kge.ranking import Ranking, rank_triples
 from lmpnn_kge.run_folder import RunFolder, command, is_run, versions
+from lmpnn_kge.softmax import cross_entropy
 
 BEST = "best.safetensors"
 
@@ -172,24 +173,18 @@ class Pretrainer(Loop[Batch]):
         entities = self.parameters["entities"]
         counts = torch.bincount(batch.owners, minlength=len(batch.heads)).to(entities.dtype)
         weights = 1 / counts if self.recipe.loss == "kvsall" else torch.ones_like(counts)
-        if batch.negatives is None:
-            scores = _scores(model, estimates, entities)  # [n, E]
-            total = scores.logsumexp(1)
-            truth = scores[batch.owners, batch.tails]
-            smooth = self.recipe.label_smoothing
-            target = (1 - smooth) * truth
-            if smooth:
-                target = target + smooth * scores.mean(1)[batch.owners]
-            losses = total[batch.owners] - target
-        else:
-            scores = _scores(model, estimates, F.embedding(batch.negatives, entities))  # [n, K]
-            more = math.log(len(entities) / len(batch.negatives))  # those that were not drawn
-            total = scores.logsumexp(1) + more
-            tails = F.embedding(batch.tails, entities)
-            truth = model.score_pairs(estimates[batch.owners], tails)
-            losses = F.softplus(total[batch.owners] - truth)
-        weight = weights[batch.owners]
-        return (weight * losses).sum() / weight.sum()
+        weights = weights[batch.owners]
+        inner = model.score_type is ScoreType.INNER_PRODUCT
+        if inner and batch.negatives is None:
+            pairs = (batch.owners, batch.tails, weights / weights.sum())
+            return cross_entropy(estimates, entities, *pairs, self.recipe.label_smoothing)
+        noise = entities if batch.negatives is None else F.embedding(batch.negatives, entities)
+        scores = estimates @ noise.T if inner else -model.distances(estimates, noise)  # [n, K]
+        more = math.log(len(entities) / len(noise))  # for those that were not drawn
+        tails = F.embedding(batch.tails, entities)
+        truth = model.score_pairs(estimates[batch.owners], tails)
+        losses = F.softplus(scores.logsumexp(1)[batch.owners] + more - truth)
+        return (weights * losses).sum() / weights.sum()
 
     def rate(self, step: int, steps: int) -> float:
         """On its way down to 0."""
@@ -216,13 +211,6 @@ class Pretrainer(Loop[Batch]):
     def save_best(self) -> None:
         facts = {"epoch": self.progress.epoch + 1}
         self.folder.write_tensors(BEST, self.parameters, facts)
-
-
-def _scores(model: Backbone, estimates: Tensor, entities: Tensor) -> Tensor:
-    """φ of estimates [n, d] against entities [m, d], in a way that gradients like, [n, m]."""
-    if model.score_type is ScoreType.INNER_PRODUCT:
-        return estimates @ entities.T
-    return -model.distances(estimates, entities)
 
 
 def pretrain(
