@@ -7,7 +7,6 @@ that a batch shares, and the loss is the cross-entropy of its tails.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import shutil
 from collections.abc import Callable, Generator, Mapping
@@ -90,7 +89,7 @@ class Pretrainer(Loop[Batch]):
         self.template = kind.random(
             len(graph.entity_ids),
             relations,
-            self.recipe.dim,
+            kind.entity_width(self.recipe.dim),
             reciprocal=True,
             seed=self.recipe.seed,
             entity_ids=graph.entity_ids,
@@ -233,6 +232,8 @@ def pretrain(
     inner = kind.score_type is ScoreType.INNER_PRODUCT
     names = [DEFAULT, *([] if inner else ["distance"]), *([] if config is None else [config])]
     recipe = load_settings(Recipe, names, settings)
+    given = vars(recipe) if config is not None else (settings or {})
+    asked = {key: getattr(recipe, key) for key in given}
     chosen, place = choose_device(device), Path(f"{file}.training")
     facts = {
         "made_by": f"lmpnn-kge {versions()['lmpnn-kge']}",
@@ -242,7 +243,8 @@ def pretrain(
         "dataset": str(Path(dataset).resolve()),
     }
     if resume and is_run(place, Recipe):
-        folder = _same(RunFolder.open(place, Recipe), recipe, facts)
+        folder = RunFolder.open(place, Recipe)
+        _check_same(folder, {**asked, "backbone": backbone, "dataset": facts["dataset"]})
     else:
         if is_run(place):
             raise RunError(f"{file} was begun in {place}; go on with --resume, or remove that")
@@ -270,14 +272,12 @@ def pretrain(
     return ranking
 
 
-def _same(folder: RunFolder[Recipe], recipe: Recipe, facts: Mapping[str, Any]) -> RunFolder[Recipe]:
-    """A folder that was begun in the same way; RunError where it was not."""
-    differing = [key for key in ("backbone", "dataset") if folder.facts.get(key) != facts[key]]
-    old, new = dataclasses.asdict(folder.config), dataclasses.asdict(recipe)
-    differing += [key for key in new if new[key] != old[key]]
+def _check_same(folder: RunFolder[Recipe], asked: Mapping[str, Any]) -> None:
+    """RunError where something else is asked for than what was begun."""
+    begun = {**folder.facts, **vars(folder.config)}
+    differing = [key for key, value in asked.items() if begun.get(key) != value]
     if differing:
         raise RunError(
-            f"{folder.path} began with another {', '.join(differing)}; begin with another file, or "
-            "give what it began with"
+            f"{folder.path} began with another {', '.join(differing)}; leave that out, or write to "
+            "another file"
         )
-    return folder
