@@ -1,10 +1,10 @@
-# `make test` needs nothing but Python and make: it sets up .venv by itself.
+# `make demo` and `make test` need nothing but Python and make: they set up .venv by themselves.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install test lint bench clean
+.PHONY: install demo test lint bench clean
 
 install: $(INSTALLED)
 
@@ -20,6 +20,9 @@ lint: $(INSTALLED)
 
 test: lint
 	$(BIN)/python -m pytest
+
+demo: $(INSTALLED)
+	$(BIN)/lmpnn-kge demo
 
 bench: $(INSTALLED)
 	$(BIN)/python -m tests.benchmarks

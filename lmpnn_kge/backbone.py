@@ -83,6 +83,11 @@ class Backbone(ABC):
         return None
 
     @staticmethod
+    def entity_width(dim: int) -> int:
+        """The nearest width that entities can have, for who does not know the model."""
+        return dim
+
+    @staticmethod
     def relation_width(dim: int) -> int:
         """The width w of a relation for entities of width d; raises BackboneError for a bad d."""
         return dim

@@ -51,4 +51,4 @@ class Frequency:
 
     def score(self, embeddings: Tensor, out: Tensor | None = None) -> Tensor:
         """[disjuncts, n, 2R] -> [n, E]."""
-        return torch.stack([one @ self.entities.T for one in embeddings]).amax(0)
+        return torch.amax(embeddings @ self.entities.T, 0, out=out)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -66,9 +66,23 @@ def _average(values: npt.NDArray[Any], answers: Answers) -> float:
     return float((sums[having] / counts[having]).mean()) if having.any() else float("nan")
 
 
+class Method(Protocol):
+    """A way to answer queries: embeds them, then scores every entity against the embeddings."""
+
+    @property
+    def entities(self) -> Tensor:
+        """[E, ·]: what embeddings are compared with."""
+
+    def embed(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Tensor:
+        """Queries [n, c] and [n, r] -> [disjuncts, n, ·]."""
+
+    def score(self, embeddings: Tensor, out: Tensor | None = None) -> Tensor:
+        """[disjuncts, n, ·] -> [n, E], into out if given."""
+
+
 @dataclass(frozen=True)
 class Scorer:
-    """Scores entities for queries: the cosine of an answer embedding and an entity."""
+    """LMPNN as a method: the cosine of an answer embedding and an entity."""
 
     model: Lmpnn
     entities: Tensor  # [E, d], of length 1
@@ -93,7 +107,7 @@ class Scorer:
 
 
 def evaluate(
-    scorer: Scorer,
+    method: Method,
     queries: Mapping[str, Queries],
     progress: Callable[[str, int], object] = lambda name, done: None,
 ) -> dict[str, Metrics]:
@@ -101,37 +115,37 @@ def evaluate(
     results = {}
     for name, found in queries.items():
         if len(found.hard.values):
-            results[name] = Metrics.of(rank_queries(scorer, found, name, progress), found.hard)
+            results[name] = Metrics.of(rank_queries(method, found, name, progress), found.hard)
     return results
 
 
 def rank_queries(
-    scorer: Scorer,
+    method: Method,
     queries: Queries,
     name: str = "",
     progress: Callable[[str, int], object] = lambda name, done: None,
 ) -> Floats:
     """The rank of every hard answer, in their order."""
-    device = scorer.entities.device
+    device = method.entities.device
     # Queries with equally many hard answers stand together, so that little is padded.
     counts = queries.hard.counts
     order = np.argsort(counts, kind="stable")[np.count_nonzero(counts == 0) :]
     ranks = np.empty(len(queries.hard.values))
-    size = min(BATCH, max(1, CHUNK_SCORES // len(scorer.entities)))
-    buffer = scorer.entities.new_empty(size, len(scorer.entities))
+    size = min(BATCH, max(1, CHUNK_SCORES // len(method.entities)))
+    buffer = method.entities.new_empty(size, len(method.entities))
     for start in range(0, len(order), BATCH):
         rows = order[start : start + BATCH]
         constants, relations = (
             torch.from_numpy(columns[rows].astype(np.int64)).to(device)
             for columns in (queries.constants, queries.relations)
         )
-        embeddings = scorer.embed(queries.pattern, constants, relations)
+        embeddings = method.embed(queries.pattern, constants, relations)
         if not embeddings.isfinite().all():
             raise RunError("answer embeddings are not finite: the network or the table is broken")
         for part, chosen in zip(
             embeddings.split(size, dim=1), np.split(rows, range(size, len(rows), size)), strict=True
         ):
-            scores = scorer.score(part, out=buffer[: len(chosen)])
+            scores = method.score(part, out=buffer[: len(chosen)])
             places, found = _rank(scores, queries, chosen)
             ranks[places] = found
         progress(name, start + len(rows))

@@ -8,7 +8,7 @@ variable has become after L layers answers the query.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from lmpnn_kge.backbone import Backbone
 from lmpnn_kge.config import Config
-from lmpnn_kge.wiring import Message, Wiring
+from lmpnn_kge.wiring import Layer, Message, Wiring
 
 #: Hidden numbers of the MLP that a CPU works on at once: what its caches hold, and what its
 #: allocator reuses instead of asking the system for fresh pages in every step.
@@ -45,17 +45,18 @@ class Lmpnn(nn.Module):
 
     def forward(self, wiring: Wiring, constants: Tensor, relations: Tensor) -> Tensor:
         """The answer embeddings of queries [n, c] and [n, r] -> [n, d]."""
-        count, columns = len(constants), relations.T.contiguous()  # [r, n]
+        columns = relations.T.contiguous()  # [r, n]
         states = [self._input(kind, constants) for kind in wiring.inputs]
         for layer in wiring.layers:
             totals = [self.epsilon * states[place] for place in layer.states]
-            estimates = self._estimates(states, layer.messages, columns)
-            for message, estimate in zip(layer.messages, estimates, strict=True):
-                told = self.cat is not None and message.relation is not None  # the map knows of it
-                sign = -1 if message.negated and not told else 1
-                total = totals[message.target]
-                totals[message.target] = torch.add(total, estimate, alpha=sign)
-            states = list(self.mlp(torch.cat(totals)).split(count))
+            tables = self._tables(layer, states, totals)
+            others = [m for m in layer.messages if m.target not in tables]
+            for message, told in zip(others, self._tell(states, others, columns), strict=True):
+                totals[message.target] = totals[message.target] + told
+            states = list(self.mlp(torch.cat(totals)).split([len(total) for total in totals]))
+            for place, message in tables.items():
+                assert message.relation is not None
+                states[place] = F.embedding(columns[message.relation], states[place])
         return states[0]
 
     def _input(self, kind: int | str, constants: Tensor) -> Tensor:
@@ -63,29 +64,48 @@ class Lmpnn(nn.Module):
             return self.backbone.entities[constants[:, kind]]
         return (self.free if kind == "free" else self.bound).expand(len(constants), -1)
 
-    def _estimates(
+    def _tables(
+        self, layer: Layer, states: Sequence[Tensor], totals: list[Tensor]
+    ) -> dict[int, Message]:
+        """Sums that depend on one relation alone, worked out for every relation: [2R, d] each.
+
+        That is less than one for each query, unless there are few queries.
+        """
+        count = 2 * self.backbone.num_relations
+        if self.cat is not None or count >= len(states[0]):
+            return {}
+        alone = {layer.messages[number].target: layer.messages[number] for number in layer.alone}
+        every = torch.arange(count, device=self.free.device)
+        for place, message in alone.items():
+            sources = states[message.source][:1].expand(count, -1)
+            options = {"inverse": message.inverse, "negated": message.negated}
+            totals[place] = totals[place][:1] + self.backbone.message(sources, every, **options)
+        return alone
+
+    def _tell(
         self, states: Sequence[Tensor], messages: Sequence[Message], columns: Tensor
-    ) -> list[Tensor]:
-        """f of every message, all in one call, for a backbone may gather by relation."""
+    ) -> Iterator[Tensor]:
+        """ρ of every message; f in one call for all, for a backbone may gather by relation."""
         over = [message for message in messages if message.relation is not None]
-        estimates = [states[message.source] for message in messages]
-        if not over:
-            return estimates
-        sources = torch.cat([states[message.source] for message in over])
-        ids = [columns[message.relation] for message in over]
-        if self.cat is not None:
-            told = self.cat(sources, ids, over)
-        else:
-            both = [
-                self.backbone.inverse(column) if message.inverse else column
-                for message, column in zip(over, ids, strict=True)
-            ]
-            told = self.backbone.message(sources, torch.cat(both))
-        found = iter(told.split(len(sources) // len(over)))
-        return [
-            estimate if message.relation is None else next(found)
-            for message, estimate in zip(messages, estimates, strict=True)
-        ]
+        told: Iterator[Tensor] = iter(())
+        if over:
+            sources = torch.cat([states[message.source] for message in over])
+            ids = [columns[message.relation] for message in over]
+            if self.cat is not None:
+                found = self.cat(sources, ids, over)
+            else:
+                both = [
+                    self.backbone.inverse(column) if message.inverse else column
+                    for message, column in zip(over, ids, strict=True)
+                ]
+                found = self.backbone.message(sources, torch.cat(both))
+            told = iter(found.split(len(columns[0])))
+        for message in messages:
+            if message.relation is None:
+                yield -states[message.source] if message.negated else states[message.source]
+            else:  # KGE Cat has taken the negation into account
+                negated = message.negated and self.cat is None
+                yield -next(told) if negated else next(told)
 
 
 class Mlp(nn.Module):

@@ -7,7 +7,6 @@ that a batch shares, and the loss is the cross-entropy of its tails.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import shutil
 from collections.abc import Callable, Generator, Mapping
@@ -33,6 +32,7 @@ from lmpnn_kge.loop import Loop, Silent, Watch
 from lmpnn_kge.plugins import load_backbone
 from lmpnn_kge.ranking import Ranking, rank_triples
 from lmpnn_kge.run_folder import RunFolder, command, is_run, versions
+from lmpnn_kge.softmax import cross_entropy
 
 BEST = "best.safetensors"
 
@@ -89,7 +89,7 @@ class Pretrainer(Loop[Batch]):
         self.template = kind.random(
             len(graph.entity_ids),
             relations,
-            self.recipe.dim,
+            kind.entity_width(self.recipe.dim),
             reciprocal=True,
             seed=self.recipe.seed,
             entity_ids=graph.entity_ids,
@@ -172,24 +172,18 @@ class Pretrainer(Loop[Batch]):
         entities = self.parameters["entities"]
         counts = torch.bincount(batch.owners, minlength=len(batch.heads)).to(entities.dtype)
         weights = 1 / counts if self.recipe.loss == "kvsall" else torch.ones_like(counts)
-        if batch.negatives is None:
-            scores = _scores(model, estimates, entities)  # [n, E]
-            total = scores.logsumexp(1)
-            truth = scores[batch.owners, batch.tails]
-            smooth = self.recipe.label_smoothing
-            target = (1 - smooth) * truth
-            if smooth:
-                target = target + smooth * scores.mean(1)[batch.owners]
-            losses = total[batch.owners] - target
-        else:
-            scores = _scores(model, estimates, F.embedding(batch.negatives, entities))  # [n, K]
-            more = math.log(len(entities) / len(batch.negatives))  # those that were not drawn
-            total = scores.logsumexp(1) + more
-            tails = F.embedding(batch.tails, entities)
-            truth = model.score_pairs(estimates[batch.owners], tails)
-            losses = F.softplus(total[batch.owners] - truth)
-        weight = weights[batch.owners]
-        return (weight * losses).sum() / weight.sum()
+        weights = weights[batch.owners]
+        inner = model.score_type is ScoreType.INNER_PRODUCT
+        if inner and batch.negatives is None:
+            pairs = (batch.owners, batch.tails, weights / weights.sum())
+            return cross_entropy(estimates, entities, *pairs, self.recipe.label_smoothing)
+        noise = entities if batch.negatives is None else F.embedding(batch.negatives, entities)
+        scores = estimates @ noise.T if inner else -model.distances(estimates, noise)  # [n, K]
+        more = math.log(len(entities) / len(noise))  # for those that were not drawn
+        tails = F.embedding(batch.tails, entities)
+        truth = model.score_pairs(estimates[batch.owners], tails)
+        losses = F.softplus(scores.logsumexp(1)[batch.owners] + more - truth)
+        return (weights * losses).sum() / weights.sum()
 
     def rate(self, step: int, steps: int) -> float:
         """On its way down to 0."""
@@ -218,13 +212,6 @@ class Pretrainer(Loop[Batch]):
         self.folder.write_tensors(BEST, self.parameters, facts)
 
 
-def _scores(model: Backbone, estimates: Tensor, entities: Tensor) -> Tensor:
-    """φ of estimates [n, d] against entities [m, d], in a way that gradients like, [n, m]."""
-    if model.score_type is ScoreType.INNER_PRODUCT:
-        return estimates @ entities.T
-    return -model.distances(estimates, entities)
-
-
 def pretrain(
     backbone: str,
     dataset: str | Path,
@@ -245,6 +232,8 @@ def pretrain(
     inner = kind.score_type is ScoreType.INNER_PRODUCT
     names = [DEFAULT, *([] if inner else ["distance"]), *([] if config is None else [config])]
     recipe = load_settings(Recipe, names, settings)
+    given = vars(recipe) if config is not None else (settings or {})
+    asked = {key: getattr(recipe, key) for key in given}
     chosen, place = choose_device(device), Path(f"{file}.training")
     facts = {
         "made_by": f"lmpnn-kge {versions()['lmpnn-kge']}",
@@ -254,7 +243,8 @@ def pretrain(
         "dataset": str(Path(dataset).resolve()),
     }
     if resume and is_run(place, Recipe):
-        folder = _same(RunFolder.open(place, Recipe), recipe, facts)
+        folder = RunFolder.open(place, Recipe)
+        _check_same(folder, {**asked, "backbone": backbone, "dataset": facts["dataset"]})
     else:
         if is_run(place):
             raise RunError(f"{file} was begun in {place}; go on with --resume, or remove that")
@@ -282,14 +272,12 @@ def pretrain(
     return ranking
 
 
-def _same(folder: RunFolder[Recipe], recipe: Recipe, facts: Mapping[str, Any]) -> RunFolder[Recipe]:
-    """A folder that was begun in the same way; RunError where it was not."""
-    differing = [key for key in ("backbone", "dataset") if folder.facts.get(key) != facts[key]]
-    old, new = dataclasses.asdict(folder.config), dataclasses.asdict(recipe)
-    differing += [key for key in new if new[key] != old[key]]
+def _check_same(folder: RunFolder[Recipe], asked: Mapping[str, Any]) -> None:
+    """RunError where something else is asked for than what was begun."""
+    begun = {**folder.facts, **vars(folder.config)}
+    differing = [key for key, value in asked.items() if begun.get(key) != value]
     if differing:
         raise RunError(
-            f"{folder.path} began with another {', '.join(differing)}; begin with another file, or "
-            "give what it began with"
+            f"{folder.path} began with another {', '.join(differing)}; leave that out, or write to "
+            "another file"
         )
-    return folder

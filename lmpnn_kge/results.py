@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lmpnn_kge.evaluation import HITS, Metrics
@@ -39,13 +39,8 @@ def as_json(split: str, metrics: Mapping[str, Metrics]) -> dict[str, Any]:
 
 def as_text(results: Mapping[str, Any]) -> str:
     """The paper's row in per cent, then what it leaves out, from `as_json`."""
-    types = results["types"]
-    averages = {name: results[name] for name in ("A_P", "A_N") if results[name] is not None}
-    row = {name: types[name]["mrr"] for name in (*POSITIVE, *NEGATIVE) if name in types}
-    blocks = [_columns({"MRR": {**row, **averages}})] if row else []
-    others = {name: found["mrr"] for name, found in types.items() if name not in row}
-    if others:
-        blocks.append(_columns({"MRR": others}))
+    blocks = [compare({"MRR": results})]
+    types = {name: results["types"][name] for name in _ordered(results["types"])}
     hits = {f"Hits@{k}": {name: found[f"hits@{k}"] for name, found in types.items()} for k in HITS}
     blocks.append(_columns(hits))
     missing = sorted({int(edges) for found in types.values() for edges in found["missing_edges"]})
@@ -59,6 +54,33 @@ def as_text(results: Mapping[str, Any]) -> str:
     if by_edges:
         blocks.append(_columns(by_edges))
     return "\n\n".join(blocks)
+
+
+def compare(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    """The MRR of several results in per cent, a row each: the paper's types, then all others."""
+    names = _ordered(dict.fromkeys(name for found in rows.values() for name in found["types"]))
+    paper = [name for name in names if name in (*POSITIVE, *NEGATIVE)]
+    others = names[len(paper) :]
+    averages = [a for a in ("A_P", "A_N") if any(found[a] is not None for found in rows.values())]
+    blocks = []
+    for group, more in ((paper, averages), (others, [])):
+        if group:
+            cells = {
+                label: {
+                    **{name: results["types"].get(name, {}).get("mrr") for name in group},
+                    **{name: results[name] for name in more},
+                }
+                for label, results in rows.items()
+            }
+            blocks.append(_columns(cells))
+    return "\n\n".join(blocks)
+
+
+def _ordered(types: Iterable[str]) -> list[str]:
+    """The paper's types in its order, then all others."""
+    found = list(types)
+    paper = [name for name in (*POSITIVE, *NEGATIVE) if name in found]
+    return paper + [name for name in found if name not in paper]
 
 
 def _columns(rows: Mapping[str, Mapping[str, float | None]]) -> str:

@@ -237,7 +237,7 @@ def _check_same(run: RunFolder[Config], material: Material) -> None:
     names = _names_of(run)
     if facts["checkpoint"]["sha256"] != run.facts["checkpoint"]["sha256"]:
         raise RunError(f"{material.checkpoint} is not the checkpoint that {run.path} began with")
-    if facts["queries"]["sha256"] != run.facts["queries"]["sha256"]:
+    if facts["queries"]["sha256"] != run.facts["queries"].get("sha256"):
         raise RunError(f"{material.queries} are not the queries that {run.path} began with")
     if (names.entity_ids, names.relation_ids) != (
         material.vocabulary.entity_ids,

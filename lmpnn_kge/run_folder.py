@@ -166,7 +166,7 @@ def _check_facts(facts: Mapping[str, Any], file: Path) -> None:
     try:
         checkpoint, queries = facts["checkpoint"], facts["queries"]
         texts = [facts["backbone"], facts["precision"], facts["dataset"] or ""]
-        texts += [checkpoint["file"], checkpoint["sha256"], queries["folder"], queries["sha256"]]
+        texts += [checkpoint["file"], checkpoint["sha256"], queries["folder"]]
     except (KeyError, TypeError) as error:
         raise RunError(f"{file} is damaged: it lacks {error}") from error
     if not all(isinstance(text, str) for text in texts):

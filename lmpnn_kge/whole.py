@@ -18,6 +18,8 @@ UNFINISHED = ".partial"
 def check_place(folder: str | Path, may_replace: Callable[[Path], bool]) -> None:
     """DatasetError where writing a folder would do away with something else."""
     place = Path(folder).resolve()
+    if place == Path.cwd():
+        raise DatasetError(f"{folder} is the folder you are in; name a new folder")
     empty = place.is_dir() and not any(place.iterdir())
     if os.path.lexists(place) and not empty and not may_replace(place):
         raise DatasetError(f"{folder} is there and holds something else; name a new folder")

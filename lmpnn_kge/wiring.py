@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -37,6 +37,7 @@ class Layer:
 
     states: tuple[int, ...]  # for each node, its place in the layer before
     messages: tuple[Message, ...]
+    alone: tuple[int, ...] = ()  # messages that make a node depend on one relation alone
 
 
 @dataclass(frozen=True)
@@ -69,14 +70,25 @@ def wire_graph(graph: QueryGraph, pattern: Pattern, depth_shift: int = 0) -> Wir
             inputs.append(pattern.constants.index(term.name))
         else:
             inputs.append("free" if term == FREE else "bound")
-    layers = tuple(
+    layers = [
         Layer(
             tuple(before.index(node) for node in nodes),
             tuple(_messages(graph, pattern, before, nodes)),
         )
         for before, nodes in itertools.pairwise(plan)
-    )
-    return Wiring(tuple(inputs), layers)
+    ]
+    layers[0] = replace(layers[0], alone=tuple(_alone(layers[0], inputs)))
+    return Wiring(tuple(inputs), tuple(layers))
+
+
+def _alone(first: Layer, inputs: list[int | Literal["free", "bound"]]) -> Iterator[int]:
+    """Where a variable hears of nothing but another variable, over one relation."""
+    for number, message in enumerate(first.messages):
+        others = [other for other in first.messages if other.target == message.target]
+        ends = inputs[message.source], inputs[first.states[message.target]]
+        variables = not any(isinstance(end, int) for end in ends)
+        if variables and others == [message] and message.relation is not None:
+            yield number
 
 
 def _messages(

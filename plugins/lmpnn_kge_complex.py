@@ -26,6 +26,10 @@ class ComplEx(Backbone):
         return conjugate
 
     @staticmethod
+    def entity_width(dim: int) -> int:
+        return dim + dim % 2
+
+    @staticmethod
     def relation_width(dim: int) -> int:
         if dim % 2:
             raise BackboneError(f"ComplEx needs an even entity width, not {dim}")

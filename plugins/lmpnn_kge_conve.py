@@ -128,6 +128,10 @@ class ConvE(Backbone):
                 "filters that come out even"
             )
 
+    @staticmethod
+    def entity_width(dim: int) -> int:
+        return 1 + 2 * max(2, round((dim / 2) ** 0.5)) ** 2  # a bias and an image of a × 2a
+
     @classmethod
     def random_fields(cls, dim: int, generator: Generator) -> dict[str, Any]:
         import torch

@@ -34,6 +34,10 @@ class RotatE(Backbone):
         return -relations
 
     @staticmethod
+    def entity_width(dim: int) -> int:
+        return dim + dim % 2
+
+    @staticmethod
     def relation_width(dim: int) -> int:
         if dim % 2:
             raise BackboneError(f"RotatE needs an even entity width, not {dim}")

@@ -357,3 +357,16 @@ def test_the_seed_decides_the_network_and_leaves_the_random_numbers_alone():
     assert torch.equal(torch.rand(3), expected)
     assert torch.equal(one.free, same.free)
     assert not torch.equal(one.free, other.free)
+
+
+@every_backbone
+@pytest.mark.parametrize("pattern", ["2p", "3p", "ip", "inp", "2il", "pin"])
+def test_what_depends_on_one_relation_is_the_same_for_one_query_and_for_many(name, pattern):
+    model, found = precise(name), PATTERNS[pattern]
+    constants, relations = columns(found, count=4 * RELATIONS)  # more queries than relations
+    (wiring,) = wire(found)
+    together = model(wiring, constants, relations)
+    alone = [
+        model(wiring, *one) for one in zip(constants.split(1), relations.split(1), strict=True)
+    ]
+    torch.testing.assert_close(together, torch.cat(alone))

@@ -130,6 +130,7 @@ def test_mistakes_are_found_before_the_sampling(here, toy_queries):
         ({"config": ""}, ConfigError, "no configuration is called ''"),
         ({"out": "file"}, RunError, "holds something else"),
         ({"out": "data"}, RunError, "holds something else"),
+        ({"out": "."}, RunError, "is the folder you are in"),
         ({"device": "cdua"}, RunError, "device 'cdua' cannot be used here"),
         ({"device": "meta"}, RunError, "device 'meta' cannot be used here"),
     ]

@@ -16,6 +16,7 @@ from lmpnn_kge.cli.answer import answer
 from lmpnn_kge.cli.ask import ask
 from lmpnn_kge.cli.backbones import backbones
 from lmpnn_kge.cli.config import config
+from lmpnn_kge.cli.demo import demo
 from lmpnn_kge.cli.draw import draw
 from lmpnn_kge.cli.evaluate import evaluate
 from lmpnn_kge.cli.inspect import inspect
@@ -54,7 +55,7 @@ def main() -> None:
 
 
 for command in (
-    answer, ask, backbones, config, draw, evaluate, inspect, pretrain, queries, report, sample,
-    train,
+    answer, ask, backbones, config, demo, draw, evaluate, inspect, pretrain, queries, report,
+    sample, train,
 ):  # fmt: skip
     main.add_command(command)

@@ -72,7 +72,9 @@ def main(settings: list[str]) -> None:
         for batch in batches.epoch(epoch):
             for wiring in wire(batch.pattern, config.union):
                 for layer in wiring.layers:
-                    products.mlp(len(layer.states) * len(batch))
+                    tables = len(layer.alone) * min(len(batch), 2 * model.backbone.num_relations)
+                    rows = (len(layer.states) - len(layer.alone)) * len(batch)
+                    products.mlp(rows + tables)
             products.loss()
         limit = min(limit, time.perf_counter() - start)
     print(

@@ -1,0 +1,62 @@
+"""`lmpnn-kge demo`: from nothing to answers, on a graph that comes with the package."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from lmpnn_kge.cli.progress import TrainingBar, bar, sample_with_progress
+from lmpnn_kge.errors import printable
+
+if TYPE_CHECKING:
+    from lmpnn_kge.demo import Demonstration
+
+
+@click.command()
+@click.option("--backbone", default="complex", show_default=True, metavar="NAME")
+@click.option("--out", default="demo", show_default=True, type=click.Path(), metavar="DIR")
+@click.option("--device", default="auto", metavar="auto|cpu|cuda[:i]|mps", help="Where to compute.")
+def demo(backbone: str, out: str, device: str) -> None:
+    """Embed a graph of the world's countries and cities, train LMPNN on it, and ask it questions.
+
+    All of it takes a few minutes. What is there already in DIR is used again.
+    """
+    from lmpnn_kge.demo import demonstrate
+    from lmpnn_kge.loop import Interrupted
+
+    with bar() as progress:
+
+        def sample(graph: object, folder: object) -> None:
+            progress.stop()  # for there may be one bar at a time
+            sample_with_progress(graph, folder)  # type: ignore[arg-type]
+            progress.start()
+
+        try:
+            found = demonstrate(out, backbone, TrainingBar(progress), sample, device)
+        except Interrupted:
+            click.echo("stopped and saved; the same command goes on")
+            sys.exit(130)
+    _print(found)
+
+
+def _print(found: Demonstration) -> None:
+    from lmpnn_kge.demo import QUESTIONS
+    from lmpnn_kge.results import compare
+
+    rows = {"LMPNN": found.results, "frequency": found.baseline}
+    click.echo(f"MRR on test queries, in per cent:\n\n{compare(rows)}\n")
+    click.echo("`frequency` ranks entities by how often they end the question's last relation.\n")
+    for question, formula in QUESTIONS.items():
+        click.echo(f"{question}\n  {formula}")
+        for answer in found.answers[formula]:
+            click.echo(f"  {answer.score:6.3f}  {printable(answer.label):<24} {answer.mark}")
+        click.echo()
+    run = shlex.quote(str(found.run.folder.path))
+    click.echo("known: follows from the training edges; confirmed: from those held out.\n")
+    click.echo("next:")
+    click.echo(f"  lmpnn-kge ask {run} 'capital(?, ?x) & near(?x, Paris)'")
+    click.echo(f"  lmpnn-kge evaluate {run} --split valid")
+    click.echo(f"  lmpnn-kge inspect {shlex.quote(str(found.checkpoint))}")

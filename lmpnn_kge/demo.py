@@ -1,0 +1,106 @@
+"""The whole way on the embedded graph: graph, embedding, queries, network, figures, answers.
+
+What an earlier demonstration left in the folder is used again where it is whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lmpnn_kge.asking import Answer, ask
+from lmpnn_kge.baseline import Frequency
+from lmpnn_kge.errors import LmpnnError
+from lmpnn_kge.evaluation import evaluate
+from lmpnn_kge.geography import NAME, write_geography
+from lmpnn_kge.kg import KnowledgeGraph
+from lmpnn_kge.libkge.dataset import LibkgeDataset
+from lmpnn_kge.loop import Watch
+from lmpnn_kge.material import Sample
+from lmpnn_kge.opening import open_backbone
+from lmpnn_kge.pretraining import pretrain
+from lmpnn_kge.results import as_json
+from lmpnn_kge.run import Run, train
+
+#: Each with what it asks, and in the words of the query language.
+QUESTIONS = {
+    "Neighbours of Germany without the euro": "borders(Germany, ?) & !currency(?, Euro)",
+    "Cities near Vienna in another country": "near(Vienna, ?) & !city_in(?, Austria)",
+    "Languages of the countries that border Peru or Chile": (
+        "borders(Peru, ?x) & speaks(?x, ?) | borders(Chile, ?x) & speaks(?x, ?)"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """What came of it."""
+
+    run: Run
+    checkpoint: Path
+    dataset: Path
+    results: Mapping[str, Any]  # of LMPNN on test
+    baseline: Mapping[str, Any]  # of the frequency baseline on the same queries
+    answers: Mapping[str, list[Answer]]  # by question
+
+
+def demonstrate(
+    folder: str | Path, backbone: str, watch: Watch, sample: Sample, device: str = "auto"
+) -> Demonstration:
+    """Go the whole way in a folder, with any installed backbone."""
+    folder = Path(folder)
+    dataset, checkpoint = folder / "data" / NAME, folder / f"{NAME}-{backbone}.pt"
+    if not _opens(dataset):
+        dataset.parent.mkdir(parents=True, exist_ok=True)
+        write_geography(dataset)
+    if not _fits(checkpoint, backbone, dataset):
+        settings = {"batch_size": 256}  # a small graph has few questions, and needs steps
+        pretrain(
+            backbone,
+            dataset,
+            checkpoint,
+            settings=settings,
+            device=device,
+            resume=True,
+            watch=watch,
+        )
+    run = train(
+        checkpoint,
+        backbone=backbone,
+        dataset=dataset,
+        config="tiny",
+        out=folder / f"run-{backbone}",
+        device=device,
+        resume=True,
+        watch=watch,
+        sample=sample,
+    )
+    graph = KnowledgeGraph.open(dataset)
+    queries = run.queries("test").splits["test"]
+    baseline = evaluate(Frequency.of(graph, run.backbone), queries)
+    return Demonstration(
+        run,
+        checkpoint,
+        dataset,
+        run.folder.read_json("test.json"),
+        as_json("test", baseline),
+        {formula: ask(run, formula, 5, graph) for formula in QUESTIONS.values()},
+    )
+
+
+def _opens(dataset: Path) -> bool:
+    try:
+        return bool(LibkgeDataset.open(dataset).entity_ids)
+    except LmpnnError:
+        return False
+
+
+def _fits(checkpoint: Path, backbone: str, dataset: Path) -> bool:
+    """Whether an earlier checkpoint is whole, and of this backbone and this graph."""
+    try:
+        opened = open_backbone(checkpoint, backbone)
+    except LmpnnError:
+        return False
+    return opened.entity_ids == LibkgeDataset.open(dataset).entity_ids

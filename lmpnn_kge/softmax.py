@@ -1,0 +1,77 @@
+"""Cross-entropy over all entities, a cache's worth of scores at a time.
+
+The scores of a batch against all entities are large, needed once, and soon gone: their gradient is
+taken block by block while they are there, and only the sums are kept.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+#: Scores that a block has: what the caches of a CPU hold, and nothing to a GPU.
+CPU_BLOCK, BLOCK = 2**20, 2**26
+
+
+def cross_entropy(
+    estimates: Tensor,
+    entities: Tensor,
+    owners: Tensor,
+    tails: Tensor,
+    weights: Tensor,
+    smoothing: float = 0.0,
+) -> Tensor:
+    """Σ_j weights_j · −log softmax(⟨estimate of owners_j, ·⟩)[tails_j].
+
+    estimates [n, d], entities [E, d]; owners [m] in ascending order, tails [m] and weights [m].
+    smoothing spreads that share of the target over all entities.
+    """
+    arguments = (estimates, entities, owners, tails, weights, smoothing)
+    loss: Tensor = _CrossEntropy.apply(*arguments)  # type: ignore[no-untyped-call]
+    return loss
+
+
+class _CrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        estimates: Tensor,
+        entities: Tensor,
+        owners: Tensor,
+        tails: Tensor,
+        weights: Tensor,
+        smoothing: float,
+    ) -> Tensor:
+        total = estimates.new_zeros(())
+        grads = torch.empty_like(estimates), torch.zeros_like(entities)
+        mass = estimates.new_zeros(len(estimates)).index_add_(0, owners, weights)  # [n]
+        size = max(1, (CPU_BLOCK if estimates.device.type == "cpu" else BLOCK) // len(entities))
+        buffer = estimates.new_empty(min(size, len(estimates)), len(entities))
+        ends = torch.searchsorted(owners, torch.arange(0, len(estimates) + size, size).to(owners))
+        for place, (first, last) in enumerate(zip(ends.tolist(), ends[1:].tolist(), strict=False)):
+            rows = slice(place * size, min((place + 1) * size, len(estimates)))
+            target = owners[first:last] - rows.start, tails[first:last]
+            weight, block = weights[first:last], mass[rows]
+            scores = torch.mm(estimates[rows], entities.T, out=buffer[: len(block)])
+            total -= (1 - smoothing) * (weight * scores[target]).sum()
+            if smoothing:
+                total -= smoothing * (block * scores.mean(1)).sum()
+            top = scores.amax(1, keepdim=True)
+            scores.sub_(top).exp_()
+            sums = scores.sum(1, keepdim=True)
+            total += (block * (top + sums.log())[:, 0]).sum()
+            scores.mul_(block[:, None] / sums)
+            scores.index_put_(target, -(1 - smoothing) * weight, accumulate=True)
+            if smoothing:
+                scores.sub_(smoothing / len(entities) * block[:, None])
+            torch.mm(scores, entities, out=grads[0][rows])
+            grads[1].addmm_(scores.T, estimates[rows])
+        ctx.save_for_backward(*grads)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *grad: Any) -> Any:
+        estimates, entities = ctx.saved_tensors
+        return grad[0] * estimates, grad[0] * entities, None, None, None, None

@@ -1,0 +1,169 @@
+"""Embeddings from triples alone, with any backbone, for LibKGE."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+
+from lmpnn_kge import LibkgeDataset, RunError, load_backbone, open_backbone
+from lmpnn_kge.cli import main
+from lmpnn_kge.config import Recipe, load_settings
+from lmpnn_kge.loop import Interrupted, Silent
+from lmpnn_kge.pretraining import Pretrainer, Questions, pretrain
+from lmpnn_kge.run_folder import RunFolder
+
+from .test_backbone import NAMES
+
+SMALL = {"dim": 16, "batch_size": 8, "epochs": 4}
+
+
+def recipe(**changes):
+    return load_settings(Recipe, ["default"], {**SMALL, **changes})
+
+
+def trainer(tmp_path, toy_dataset, name="complex", **changes) -> Pretrainer:
+    folder = RunFolder.create(tmp_path / "training", recipe(**changes), {}, {})
+    return Pretrainer(
+        folder, load_backbone(name), LibkgeDataset.open(toy_dataset), torch.device("cpu")
+    )
+
+
+def test_questions_are_all_pairs_in_both_directions_with_all_their_tails(toy_dataset):
+    graph = LibkgeDataset.open(toy_dataset)
+    triples, relations = graph.triples("train"), len(graph.relation_ids)
+    questions = Questions.of(triples, relations)
+    expected: dict = {}
+    for s, p, o in triples.tolist():
+        expected.setdefault((s, p), set()).add(o)
+        expected.setdefault((o, p + relations), set()).add(s)
+    pairs = zip(questions.heads.tolist(), questions.relations.tolist(), strict=True)
+    found = {pair: set(questions.tails.of(n).tolist()) for n, pair in enumerate(pairs)}
+    assert found == expected
+    assert len(questions) == len(expected)
+
+
+@pytest.mark.parametrize("loss", ["1vsall", "kvsall"])
+@pytest.mark.parametrize("negatives", [0, 7])
+@pytest.mark.parametrize("name", ["complex", "transe"])
+def test_the_loss_is_the_cross_entropy_of_every_tail(tmp_path, toy_dataset, name, negatives, loss):
+    made = trainer(tmp_path, toy_dataset, name, loss=loss, negatives=negatives, penalty=0.0)
+    batch = next(made.batches(0, 0))
+    _, found = made.loss_of(batch)
+    total = weights = 0.0
+    backbone = made.backbone
+    scores = backbone.score_tails(batch.heads, batch.relations)
+    for owner, tail in zip(batch.owners.tolist(), batch.tails.tolist(), strict=True):
+        row = scores[owner].double()
+        noise = row if batch.negatives is None else row[batch.negatives]
+        more = math.log(backbone.num_entities / len(noise))
+        if name == "complex" and not negatives:
+            one = torch.logsumexp(row, 0) - row[tail]
+        else:  # the tail stands beside the noise
+            one = torch.nn.functional.softplus(torch.logsumexp(noise, 0) + more - row[tail])
+        weight = 1 / (batch.owners == owner).sum().item() if loss == "kvsall" else 1.0
+        total, weights = total + weight * one.item(), weights + weight
+    assert found.item() == pytest.approx(total / weights, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_backbone_learns_its_training_triples_and_opens_again(tmp_path, toy_dataset, name):
+    file = tmp_path / f"{name}.pt"
+    settings = {**SMALL, "dim": 17, "epochs": 30, "patience": 0}
+    pretrain(name, toy_dataset, file, settings=settings)
+    backbone = open_backbone(file, dataset=toy_dataset)
+    assert backbone.reciprocal
+    assert not (tmp_path / f"{name}.pt.training").exists()
+    graph = LibkgeDataset.open(toy_dataset)
+    assert backbone.entity_ids == graph.entity_ids
+    s, p, o = graph.triples("train").T
+    scores = backbone.score_tails(s, p)
+    rank = (scores > scores[np.arange(len(o)), o][:, None]).sum(1)
+    chance = len(graph.entity_ids) / 2
+    assert rank.double().mean() < chance / 2
+
+
+class Stop(Silent):
+    """Raises as a kill would, at a step."""
+
+    def __init__(self, at):
+        self.left = at
+
+    def step(self, queries, loss):
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+
+def test_a_stopped_pretraining_ends_like_one_that_was_not(tmp_path, toy_dataset):
+    settings = {**SMALL, "save_minutes": 0, "entity_dropout": 0.0}
+    whole, stopped = tmp_path / "whole.pt", tmp_path / "stopped.pt"
+    pretrain("complex", toy_dataset, whole, settings=settings)
+    for at in (3, 20, 41):
+        with pytest.raises(KeyboardInterrupt):
+            pretrain(
+                "complex", toy_dataset, stopped, settings=settings, resume=True, watch=Stop(at)
+            )
+    pretrain("complex", toy_dataset, stopped, resume=True)
+    one, other = open_backbone(whole), open_backbone(stopped)
+    assert torch.equal(one.entities, other.entities)
+    assert torch.equal(one.relations, other.relations)
+
+
+def test_dropout_smoothing_and_penalties_take_part(tmp_path, toy_dataset):
+    for number, changes in enumerate([
+        {"entity_dropout": 0.5}, {"relation_dropout": 0.5}, {"penalty": 1.0},
+        {"penalty": 1.0, "norm": "l2"}, {"label_smoothing": 0.2, "penalty": 0.0},
+    ]):  # fmt: skip
+        plain = trainer(tmp_path / f"{number}a", toy_dataset, penalty=0.0)
+        other = trainer(tmp_path / f"{number}b", toy_dataset, **{"penalty": 0.0, **changes})
+        batch = next(plain.batches(0, 0))
+        assert plain.loss_of(batch)[0] != other.loss_of(batch)[0], changes
+
+
+def test_something_else_is_not_gone_on_with(tmp_path, toy_dataset):
+    file = tmp_path / "a.pt"
+    with pytest.raises(KeyboardInterrupt):
+        pretrain("complex", toy_dataset, file, settings=SMALL, watch=Stop(3))
+    with pytest.raises(RunError, match="--resume"):
+        pretrain("complex", toy_dataset, file, settings=SMALL)
+    with pytest.raises(RunError, match="another dim"):
+        pretrain("complex", toy_dataset, file, settings={"dim": 8}, resume=True)
+    with pytest.raises(RunError, match="another backbone"):
+        pretrain("distmult", toy_dataset, file, resume=True)
+
+
+def test_a_loss_that_is_no_number_is_an_error_and_keeps_the_last_state(tmp_path, toy_dataset):
+    with pytest.raises(RunError, match="learning_rate"):
+        pretrain(
+            "transe", toy_dataset, tmp_path / "a.pt", settings={**SMALL, "learning_rate": 1e38}
+        )
+    assert not (tmp_path / "a.pt").exists()
+
+
+def test_the_command_trains_ranks_and_writes(tmp_path, toy_dataset):
+    file = tmp_path / "toy.pt"
+    result = CliRunner().invoke(main, [
+        "pretrain", "--backbone", "distmult", "--dataset", str(toy_dataset), "-o", str(file),
+        "--set", "dim=8", "--epochs", "2", "--seed", "3",
+    ])  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "test, filtered: MRR 0." in result.stdout
+    shown = CliRunner().invoke(main, ["inspect", str(file), "--json"])
+    facts = json.loads(shown.stdout)
+    assert (facts["model"], facts["reciprocal"], facts["epoch"]) == ("DistMult", True, 2)
+    assert facts["validation"]["metric"] == "mean_reciprocal_rank_filtered"
+
+
+def test_an_interrupt_tells_how_to_go_on(tmp_path, toy_dataset, monkeypatch):
+    def stop(*arguments, **options):
+        raise Interrupted
+
+    monkeypatch.setattr("lmpnn_kge.pretraining.Pretrainer.train", stop)
+    file = tmp_path / "a b.pt"
+    arguments = ["pretrain", "--backbone", "transe", "--dataset", str(toy_dataset), "-o", str(file)]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 130
+    assert result.stdout.rstrip().endswith(f"-o '{file}' --resume")
