@@ -12,8 +12,8 @@ from lmpnn_kge.run import Run
 class Answer:
     """An entity with its score.
 
-    known: whether it follows from the training edges, None where there is no graph to tell.
-    confirmed: whether it follows once the edges that were held out of training are added.
+    known: whether it follows from the training edges; None where there is no graph to tell.
+    confirmed: whether it follows from all edges, those with it that were held out of training.
     """
 
     id: str
@@ -27,8 +27,8 @@ class Answer:
         """In a word or three."""
         if self.known is None:
             return "predicted or known"
-        if self.known:
-            return "known"
+        if self.known:  # a negation can hold for want of an edge that was held out
+            return "known" if self.confirmed else "known, contradicted"
         return "predicted, confirmed" if self.confirmed else "predicted"
 
 

@@ -75,6 +75,7 @@ class Config(Settings):
     hidden_layers: int
     epsilon: float
     depth_shift: int
+    constants: Literal["updated", "kept"]
     messages: Literal["inference", "cat"]
     union: Literal["dnf", "merge"]
     # The loss

@@ -17,10 +17,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lmpnn_kge.columns import Answers, Queries
+from lmpnn_kge.config import Config
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.network import Lmpnn
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.wiring import Union, wire
+from lmpnn_kge.wiring import Constants, Union, wire
 
 #: Queries that are embedded at once.
 BATCH = 1024
@@ -88,11 +89,18 @@ class Scorer:
     entities: Tensor  # [E, d], of length 1
     union: Union
     depth_shift: int = 0
+    constants: Constants = "updated"
+
+    @classmethod
+    def of(cls, model: Lmpnn, config: Config) -> Scorer:
+        """A network with the settings it was trained with."""
+        unit = F.normalize(model.backbone.entities, dim=-1)
+        return cls(model, unit, config.union, config.depth_shift, config.constants)
 
     @torch.inference_mode()
     def embed(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Tensor:
         """Queries [n, c] and [n, r] -> [disjuncts, n, d], of length 1."""
-        wirings = wire(pattern, self.union, self.depth_shift)
+        wirings = wire(pattern, self.union, self.depth_shift, self.constants)
         found = [self.model(wiring, constants, relations) for wiring in wirings]
         return F.normalize(torch.stack(found), dim=-1)
 

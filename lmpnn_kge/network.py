@@ -53,10 +53,12 @@ class Lmpnn(nn.Module):
             others = [m for m in layer.messages if m.target not in tables]
             for message, told in zip(others, self._tell(states, others, columns), strict=True):
                 totals[message.target] = totals[message.target] + told
+            kept = [states[place] for place in layer.kept]
             states = list(self.mlp(torch.cat(totals)).split([len(total) for total in totals]))
             for place, message in tables.items():
                 assert message.relation is not None
                 states[place] = F.embedding(columns[message.relation], states[place])
+            states += kept
         return states[0]
 
     def _input(self, kind: int | str, constants: Tensor) -> Tensor:

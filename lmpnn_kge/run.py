@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from lmpnn_kge.backbone import Backbone
@@ -72,7 +71,7 @@ class Run:
         chosen = choose_device(device)
         model = Lmpnn(backbone, run.config, dtype=_dtype(run))
         load_best(model, run)
-        return cls(run, _scorer(model.on(chosen), run.config), names, notes)
+        return cls(run, Scorer.of(model.on(chosen), run.config), names, notes)
 
     @property
     def backbone(self) -> Backbone:
@@ -191,7 +190,7 @@ def _trained(
     model = Lmpnn(material.backbone, folder.config, dtype=dtype).on(device)
     Trainer(folder, model, answered, splits.get("valid", {}), dtype).train(watch)
     load_best(model, folder)
-    run = Run(folder, _scorer(model, folder.config), material.vocabulary, material.notes)
+    run = Run(folder, Scorer.of(model, folder.config), material.vocabulary, material.notes)
     if not folder.has("test.json") and any(
         len(found.hard.values) for found in splits.get("test", {}).values()
     ):
@@ -302,8 +301,3 @@ def _names_of(run: RunFolder[Config]) -> Vocabulary:
 def _dtype(run: RunFolder[Config]) -> torch.dtype:
     """What a run began with: what is fast here and now must not decide its results."""
     return torch.bfloat16 if run.facts["precision"] == "bf16" else torch.float32
-
-
-def _scorer(model: Lmpnn, config: Config) -> Scorer:
-    unit = F.normalize(model.backbone.entities, dim=-1)
-    return Scorer(model, unit, config.union, config.depth_shift)

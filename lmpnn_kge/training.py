@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from lmpnn_kge.batches import Batch, Input, prefetched
@@ -44,9 +43,9 @@ class Trainer(Loop[Batch]):
             fused=model.free.device.type in ("cpu", "cuda"),
         )
         super().__init__(run, model.state_dict(), optimiser, ("exp_avg", "exp_avg_sq"))
-        self.unit = F.normalize(model.backbone.entities, dim=-1)  # [E, d]
-        self.table = self.unit.to(dtype)
-        self.input = Input(train, len(self.unit), self.config)
+        self.scorer = Scorer.of(model, self.config)
+        self.table = self.scorer.entities.to(dtype)  # [E, d]
+        self.input = Input(train, len(self.table), self.config)
         ranked = {name: having_hard(found) for name, found in valid.items()}
         self.valid = capped(
             {name: found for name, found in ranked.items() if len(found)},
@@ -68,14 +67,15 @@ class Trainer(Loop[Batch]):
         return len(batch)
 
     def loss_of(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        wirings = wire(batch.pattern, self.config.union, self.config.depth_shift)
+        config = self.config
+        wirings = wire(batch.pattern, config.union, config.depth_shift, config.constants)
         found = [self.model(wiring, batch.constants, batch.relations) for wiring in wirings]
         loss = self.contrast(
             torch.stack(found),
             self.table,
             batch.positives,
             batch.negatives,
-            self.config.temperature,
+            config.temperature,
         )
         return loss, loss
 
@@ -86,8 +86,7 @@ class Trainer(Loop[Batch]):
         """The metrics, of which the mean MRR over types counts."""
         if not self.valid:
             return None
-        scorer = Scorer(self.model, self.unit, self.config.union, self.config.depth_shift)
-        metrics = evaluate(scorer, self.valid, hear)
+        metrics = evaluate(self.scorer, self.valid, hear)
         mean = sum(found.mrr for found in metrics.values()) / len(metrics)
         return {"valid": as_json("valid", metrics)}, mean
 

@@ -6,7 +6,6 @@ work for the others.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -18,6 +17,9 @@ from lmpnn_kge.query.patterns import Pattern
 
 #: How a disjunction is answered: each part alone and the best taken, or all read as a conjunction.
 Union = Literal["dnf", "merge"]
+
+#: Whether a constant is updated like any node, as in the paper, or keeps its embedding.
+Constants = Literal["updated", "kept"]
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,13 @@ class Layer:
 
     states: tuple[int, ...]  # for each node, its place in the layer before
     messages: tuple[Message, ...]
+    kept: tuple[int, ...] = ()  # places in the layer before of constants that go on as they are
     alone: tuple[int, ...] = ()  # messages that make a node depend on one relation alone
 
 
 @dataclass(frozen=True)
 class Wiring:
-    """A query graph, ready for a batch of queries; the one node of the last layer is the answer."""
+    """A query graph, ready for a batch of queries; what is first after the last layer answers."""
 
     inputs: tuple[int | Literal["free", "bound"], ...]  # a column of constants, or a variable
     layers: tuple[Layer, ...]
@@ -54,29 +57,46 @@ class Wiring:
 
 
 @lru_cache(maxsize=1024)
-def wire(pattern: Pattern, union: Union = "dnf", depth_shift: int = 0) -> tuple[Wiring, ...]:
+def wire(
+    pattern: Pattern,
+    union: Union = "dnf",
+    depth_shift: int = 0,
+    constants: Constants = "updated",
+) -> tuple[Wiring, ...]:
     """The wiring of each disjunct; depth_shift adds layers to the L that the query needs."""
     graphs = query_graphs(pattern.formula, merge=union == "merge")
-    return tuple(wire_graph(graph, pattern, depth_shift) for graph in graphs)
+    return tuple(wire_graph(graph, pattern, depth_shift, constants) for graph in graphs)
 
 
-def wire_graph(graph: QueryGraph, pattern: Pattern, depth_shift: int = 0) -> Wiring:
+def wire_graph(
+    graph: QueryGraph, pattern: Pattern, depth_shift: int = 0, constants: Constants = "updated"
+) -> Wiring:
     """The wiring of one query graph; at least one layer, lest nothing be said at all."""
-    plan = graph.plan(max(1, graph.depth + depth_shift))
+    before, *plan = graph.plan(max(1, graph.depth + depth_shift))
     inputs: list[int | Literal["free", "bound"]] = []
-    for node in plan[0]:
+    for node in before:
         term = graph.nodes[node]
         if isinstance(term, Constant):
             inputs.append(pattern.constants.index(term.name))
         else:
             inputs.append("free" if term == FREE else "bound")
-    layers = [
-        Layer(
-            tuple(before.index(node) for node in nodes),
-            tuple(_messages(graph, pattern, before, nodes)),
+    fixed = {
+        node
+        for node, term in enumerate(graph.nodes)
+        if constants == "kept" and isinstance(term, Constant)
+    }
+    layers = []
+    for needed in plan:
+        nodes = tuple(node for node in needed if node not in fixed)
+        kept = tuple(node for node in before if node in fixed)
+        layers.append(
+            Layer(
+                tuple(before.index(node) for node in nodes),
+                tuple(_messages(graph, pattern, before, nodes)),
+                tuple(before.index(node) for node in kept),
+            )
         )
-        for before, nodes in itertools.pairwise(plan)
-    ]
+        before = nodes + kept
     layers[0] = replace(layers[0], alone=tuple(_alone(layers[0], inputs)))
     return Wiring(tuple(inputs), tuple(layers))
 

@@ -92,7 +92,7 @@ def plain_depth(graph) -> int:
     return max(distance[node] for node in constants or distance)
 
 
-def plain_answer(model, graph, pattern, constants, relations, shift):
+def plain_answer(model, graph, pattern, constants, relations, shift, kind):
     """z_y(L) of one query: every node in every layer, a message at a time."""
     state = []
     for term in graph.nodes:
@@ -113,18 +113,21 @@ def plain_answer(model, graph, pattern, constants, relations, shift):
             ):
                 told = plain_message(model, state[source], relation, inverse, edge.negated)
                 total[target] = total[target] + told
-        state = [plain_mlp(model, x) for x in total]
+        state = [
+            z if kind == "kept" and isinstance(term, Constant) else plain_mlp(model, x)
+            for term, z, x in zip(graph.nodes, state, total, strict=True)
+        ]
     return state[0]
 
 
 @torch.no_grad()
-def check(model, pattern, union, shift, seed=0):
+def check(model, pattern, union, shift, seed=0, kind="updated"):
     constants, relations = columns(pattern, seed=seed)
     graphs = query_graphs(pattern.formula, merge=union == "merge")
-    for wiring, graph in zip(wire(pattern, union, shift), graphs, strict=True):
+    for wiring, graph in zip(wire(pattern, union, shift, kind), graphs, strict=True):
         found = model(wiring, constants, relations)
         expected = [
-            plain_answer(model, graph, pattern, cs, rs, shift)
+            plain_answer(model, graph, pattern, cs, rs, shift, kind)
             for cs, rs in zip(constants.tolist(), relations.tolist(), strict=True)
         ]
         assert torch.allclose(found, torch.stack(expected), rtol=1e-5, atol=1e-9)
@@ -138,6 +141,18 @@ def test_leaving_out_what_never_reaches_the_answer_changes_no_answer(name, shift
         check(model, pattern, "dnf", shift)
     for union in UNIONS:
         check(model, PATTERNS[union], "merge", shift)
+
+
+@pytest.mark.parametrize("shift", [-1, 0, 1])
+def test_constants_can_keep_their_embedding(shift):
+    model = precise("complex")
+    for pattern in PATTERNS.values():
+        check(model, pattern, "dnf", shift, kind="kept")
+
+
+def test_a_kept_constant_costs_nothing():
+    (updated,), (kept,) = (wire(PATTERNS["pi"], constants=kind) for kind in ("updated", "kept"))
+    assert (updated.rows, kept.rows) == (4, 3)
 
 
 @pytest.mark.parametrize("name", sorted({*PATTERNS} - {*UNIONS}))

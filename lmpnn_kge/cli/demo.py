@@ -16,17 +16,19 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--backbone", default="complex", show_default=True, metavar="NAME")
+@click.option("--backbone", metavar="NAME", help="The first of `lmpnn-kge backbones` if not given.")
 @click.option("--out", default="demo", show_default=True, type=click.Path(), metavar="DIR")
 @click.option("--device", default="auto", metavar="auto|cpu|cuda[:i]|mps", help="Where to compute.")
-def demo(backbone: str, out: str, device: str) -> None:
+def demo(backbone: str | None, out: str, device: str) -> None:
     """Embed a graph of the world's countries and cities, train LMPNN on it, and ask it questions.
 
     All of it takes a few minutes. What is there already in DIR is used again.
     """
     from lmpnn_kge.demo import demonstrate
     from lmpnn_kge.loop import Interrupted
+    from lmpnn_kge.plugins import discover
 
+    name = backbone or next(plugin.name for plugin in discover())
     with bar() as progress:
 
         def sample(graph: object, folder: object) -> None:
@@ -35,7 +37,7 @@ def demo(backbone: str, out: str, device: str) -> None:
             progress.start()
 
         try:
-            found = demonstrate(out, backbone, TrainingBar(progress), sample, device)
+            found = demonstrate(out, name, TrainingBar(progress), sample, device)
         except Interrupted:
             click.echo("stopped and saved; the same command goes on")
             sys.exit(130)

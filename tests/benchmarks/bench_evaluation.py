@@ -4,7 +4,6 @@ import sys
 import time
 
 import torch
-import torch.nn.functional as F
 
 from lmpnn_kge.config import load_config, parse_settings
 from lmpnn_kge.device import choose_precision
@@ -22,7 +21,7 @@ def main(settings: list[str]) -> None:
     config = load_config(settings=parse_settings(settings))
     dtype = choose_precision(config.precision, torch.device("cpu"))
     model = Lmpnn(backbone(), config, dtype=dtype)
-    scorer = Scorer(model, F.normalize(model.backbone.entities, dim=-1), config.union)
+    scorer = Scorer.of(model, config)
     found = evaluation_queries(1000)
     count = sum(map(len, found.values()))
     products = sum(len(wire(q.pattern, config.union)) * len(q) for q in found.values())

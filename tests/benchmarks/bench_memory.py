@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 
 from lmpnn_kge.config import load_config
 from lmpnn_kge.evaluation import Scorer, evaluate
@@ -29,7 +28,7 @@ def main() -> None:
         for batch in trainer.input.epoch(0):
             trainer.step(batch)
         print(f"training, {negatives:11} negatives: peak {peak_megabytes():6,.0f} MB", flush=True)
-    scorer = Scorer(model, F.normalize(graph.entities, dim=-1), config.union)
+    scorer = Scorer.of(model, config)
     few = evaluation_queries(20, ENTITIES, RELATIONS)
     evaluate(scorer, few)
     print(f"evaluation: peak {peak_megabytes():6,.0f} MB, of which the backbone {start:6,.0f} MB")

@@ -70,7 +70,7 @@ def main(settings: list[str]) -> None:
         best = min(best, time.perf_counter() - start)
         start = time.perf_counter()
         for batch in batches.epoch(epoch):
-            for wiring in wire(batch.pattern, config.union):
+            for wiring in wire(batch.pattern, config.union, 0, config.constants):
                 for layer in wiring.layers:
                     tables = len(layer.alone) * min(len(batch), 2 * model.backbone.num_relations)
                     rows = (len(layer.states) - len(layer.alone)) * len(batch)
