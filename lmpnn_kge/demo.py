@@ -12,6 +12,7 @@ from typing import Any
 
 from lmpnn_kge.asking import Answer, ask
 from lmpnn_kge.baseline import Frequency
+from lmpnn_kge.document import Block, Heading, Table
 from lmpnn_kge.errors import LmpnnError
 from lmpnn_kge.evaluation import evaluate
 from lmpnn_kge.geography import NAME, write_geography
@@ -21,6 +22,7 @@ from lmpnn_kge.loop import Watch
 from lmpnn_kge.material import Sample
 from lmpnn_kge.opening import open_backbone
 from lmpnn_kge.pretraining import pretrain
+from lmpnn_kge.report import Section, write_report
 from lmpnn_kge.results import as_json
 from lmpnn_kge.run import Run, train
 
@@ -43,7 +45,8 @@ class Demonstration:
     dataset: Path
     results: Mapping[str, Any]  # of LMPNN on test
     baseline: Mapping[str, Any]  # of the frequency baseline on the same queries
-    answers: Mapping[str, list[Answer]]  # by question
+    answers: Mapping[str, list[Answer]]  # by formula
+    report: Path
 
 
 def demonstrate(
@@ -79,15 +82,26 @@ def demonstrate(
     )
     graph = KnowledgeGraph.open(dataset)
     queries = run.queries("test").splits["test"]
-    baseline = evaluate(Frequency.of(graph, run.backbone), queries)
-    return Demonstration(
-        run,
-        checkpoint,
-        dataset,
-        run.folder.read_json("test.json"),
-        as_json("test", baseline),
-        {formula: ask(run, formula, 5, graph) for formula in QUESTIONS.values()},
+    baseline = as_json("test", evaluate(Frequency.of(graph, run.backbone), queries))
+    answers = {formula: ask(run, formula, 5, graph) for formula in QUESTIONS.values()}
+    report = write_report(
+        [run.folder.path],
+        folder / "report",
+        title="LMPNN on countries and cities",
+        sections=[_answered(answers)],
+        beside={"frequency": baseline},
     )
+    results = run.folder.read_json("test.json")
+    return Demonstration(run, checkpoint, dataset, results, baseline, answers, report)
+
+
+def _answered(answers: Mapping[str, list[Answer]]) -> Section:
+    """The questions with their answers, for the report."""
+    blocks: list[Block] = []
+    for question, formula in QUESTIONS.items():
+        rows = [(a.label, f"{a.score:.3f}", a.mark) for a in answers[formula]]
+        blocks += [Heading(question, 3), Table(["answer", "score", "is"], rows, caption=formula)]
+    return Section("Questions", blocks)
 
 
 def _opens(dataset: Path) -> bool:

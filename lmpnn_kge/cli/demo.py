@@ -58,6 +58,7 @@ def _print(found: Demonstration) -> None:
         click.echo()
     run = shlex.quote(str(found.run.folder.path))
     click.echo("known: follows from the training edges; confirmed: from those held out.\n")
+    click.echo(f"report: {printable(str(found.report))}\n")
     click.echo("next:")
     click.echo(f"  lmpnn-kge ask {run} 'capital(?, ?x) & near(?x, Paris)'")
     click.echo(f"  lmpnn-kge evaluate {run} --split valid")

@@ -6,7 +6,7 @@ import time
 import torch
 
 from lmpnn_kge.config import load_config, parse_settings
-from lmpnn_kge.device import choose_precision
+from lmpnn_kge.device import choose_device, choose_precision
 from lmpnn_kge.evaluation import BATCH, Scorer, evaluate
 from lmpnn_kge.network import Lmpnn
 from lmpnn_kge.wiring import wire
@@ -19,7 +19,7 @@ ROUNDS = 3
 
 def main(settings: list[str]) -> None:
     config = load_config(settings=parse_settings(settings))
-    dtype = choose_precision(config.precision, torch.device("cpu"))
+    dtype = choose_precision(config.precision, choose_device("cpu"))
     model = Lmpnn(backbone(), config, dtype=dtype)
     scorer = Scorer.of(model, config)
     found = evaluation_queries(1000)

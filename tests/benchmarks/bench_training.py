@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lmpnn_kge.batches import prefetched
 from lmpnn_kge.config import Config, load_config, parse_settings
-from lmpnn_kge.device import choose_precision
+from lmpnn_kge.device import choose_device, choose_precision
 from lmpnn_kge.network import CPU_CHUNK, Lmpnn
 from lmpnn_kge.run_folder import RunFolder
 from lmpnn_kge.training import Trainer
@@ -55,7 +55,7 @@ class Products:
 
 def main(settings: list[str]) -> None:
     config = load_config(settings=parse_settings(settings))
-    dtype = choose_precision(config.precision, torch.device("cpu"))
+    dtype = choose_precision(config.precision, choose_device("cpu"))
     model = Lmpnn(backbone(), config, dtype=dtype)
     found = training_queries(10 * config.batch_size)
     trainer = Trainer(RunFolder(Path(), config, {}), model, found, {}, dtype)
