@@ -1,0 +1,110 @@
+"""Questions to a run: ranked answers, the known told from the predicted."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+
+from lmpnn_kge import KnowledgeGraph, Run
+from lmpnn_kge.asking import ask
+from lmpnn_kge.baseline import Frequency
+from lmpnn_kge.cli import main
+from lmpnn_kge.query.patterns import named_patterns
+
+from .conftest import TOY
+from .toy_runs import cli, sample_few, train_tiny
+
+QUESTION = "friend_of(person/sven_ekdal, ?)"  # of whose ten friends two were held out
+DENIAL = "known_in(?, ?x) & !mentor_of(?, ?y)"
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return KnowledgeGraph.open(TOY / "dataset")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, graph) -> Run:
+    folder = tmp_path_factory.mktemp("asking")
+    sample_few(graph, folder / "queries")
+    return train_tiny(folder / "queries", folder / "run")
+
+
+def test_answers_are_marked_by_what_the_graph_says_of_them(run, graph):
+    everything = len(graph.entity_ids)
+    answers = ask(run, QUESTION, everything, graph)
+    train, full = (set(graph.answer(QUESTION, split)) for split in ("train", "test"))
+    assert train != full
+    assert {a.id for a in answers if a.known} == train
+    assert {a.id for a in answers if a.confirmed} == full
+    assert {a.mark for a in answers if a.id in full - train} == {"predicted, confirmed"}
+    assert {a.mark for a in answers if a.id not in full | train} == {"predicted"}
+    assert [a.score for a in answers] == sorted((a.score for a in answers), reverse=True)
+
+
+def test_an_answer_that_only_lacks_the_edge_against_it_is_contradicted(run, graph):
+    found = ask(run, DENIAL, len(graph.entity_ids), graph)
+    train, full = (set(graph.answer(DENIAL, split)) for split in ("train", "test"))
+    assert train - full
+    assert {a.mark for a in found if a.id in train - full} == {"known, contradicted"}
+
+
+def test_without_a_graph_nothing_is_marked(run):
+    assert {answer.known for answer in ask(run, QUESTION)} == {None}
+
+
+def test_the_command_prints_labels_and_marks(run, graph):
+    lines = cli("ask", run.folder.path, QUESTION, "-k", 3).stdout.splitlines()
+    best = ask(run, QUESTION, 3, graph)
+    assert len(lines) == 3
+    for line, answer in zip(lines, best, strict=True):
+        assert answer.label in line
+        assert answer.mark in line
+        assert f"({answer.id})" in line
+
+
+def test_the_command_prints_json(run):
+    rows = json.loads(cli("ask", run.folder.path, QUESTION, "-k", 2, "--json").stdout)
+    assert [set(row) for row in rows] == [
+        {"id", "label", "score", "known", "confirmed", "mark"}
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        ("friend_of(person/ada_vos, ?)", "did you mean"),
+        ("friend_off(person/ada_voss, ?)", "did you mean"),
+        ("friend_of(person/ada_voss, ?", "column"),
+        ("friend_of(person/ada_voss, person/ada_voss)", "?"),
+    ],
+)
+def test_a_wrong_question_is_pointed_at(run, formula, said):
+    result = CliRunner().invoke(main, ["ask", str(run.folder.path), formula])
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_frequency_counts_how_often_an_entity_ends_the_last_relation(run, graph):
+    baseline = Frequency.of(graph, run.backbone)
+    relation, count = 2, len(graph.relation_ids)
+    s, p, o = graph.splits["train"].T
+    pattern = named_patterns()["2p"]
+    relations = torch.tensor([[0, relation], [0, relation + count]])
+    scores = baseline.score(baseline.embed(pattern, torch.zeros(2, 1).long(), relations))
+    entities = len(graph.entity_ids)
+    for row, ends in ((0, o[p == relation]), (1, s[p == relation])):
+        expected = np.log1p(np.bincount(ends, minlength=entities))
+        np.testing.assert_allclose(scores[row], expected, rtol=1e-6)
+
+
+def test_frequency_leaves_out_what_is_negated(run, graph):
+    baseline = Frequency.of(graph, run.backbone)
+    patterns = named_patterns()
+    constants, relations = torch.zeros(1, 2).long(), torch.tensor([[1, 3]])
+    negated = baseline.embed(patterns["2in"], constants, relations)
+    both = baseline.embed(patterns["2i"], constants, relations)
+    assert negated[0, 0].nonzero().flatten().tolist() == [1]
+    assert both[0, 0].nonzero().flatten().tolist() == [1, 3]

@@ -1,0 +1,56 @@
+"""From nothing to answers."""
+
+import pytest
+
+from lmpnn_kge import demo, pretraining
+from lmpnn_kge.config import load_config, load_settings
+from lmpnn_kge.run import train
+
+from .toy_runs import cli
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """The same way with less to learn."""
+
+    def few(kind, names, settings=None):
+        return load_settings(kind, names, {**(settings or {}), "dim": 16, "epochs": 3})
+
+    monkeypatch.setattr(pretraining, "load_settings", few)
+    monkeypatch.setattr(
+        demo,
+        "train",
+        lambda *arguments, **options: train(*arguments, settings={"epochs": 1}, **options),
+    )
+    assert load_config("tiny").epochs > 1
+
+
+def test_a_demonstration_goes_the_whole_way_and_is_not_repeated(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first = cli("demo")
+    assert "MRR on test queries" in first.stdout
+    assert first.stdout.count("frequency") == 2
+    for question, formula in demo.QUESTIONS.items():
+        assert question in first.stdout
+        assert formula in first.stdout
+    assert "lmpnn-kge ask demo/run-" in first.stdout
+    assert (tmp_path / "demo" / "report" / "report.html").is_file()
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")}
+    second = cli("demo")
+    assert "epoch" not in second.stderr
+    assert second.stdout == first.stdout
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")} == before
+
+
+def test_what_is_damaged_is_made_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    checkpoint = tmp_path / "demo" / "geography-distmult.pt"
+    checkpoint.parent.mkdir()
+    checkpoint.write_bytes(b"half a checkpoint")
+    cli("demo", "--backbone", "distmult")
+    assert checkpoint.stat().st_size > 1000
+
+
+def test_an_unknown_backbone_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "distmult" in cli("demo", "--backbone", "distmul", code=2).stderr
