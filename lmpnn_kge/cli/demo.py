@@ -57,7 +57,9 @@ def _print(found: Demonstration) -> None:
             click.echo(f"  {answer.score:6.3f}  {printable(answer.label):<24} {answer.mark}")
         click.echo()
     run = shlex.quote(str(found.run.folder.path))
-    click.echo("known: follows from the training edges; confirmed: from those held out.\n")
+    click.echo(
+        "known: follows from the training edges; confirmed or contradicted: by those held out.\n"
+    )
     click.echo(f"report: {printable(str(found.report))}\n")
     click.echo("next:")
     click.echo(f"  lmpnn-kge ask {run} 'capital(?, ?x) & near(?x, Paris)'")
