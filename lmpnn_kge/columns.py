@@ -41,6 +41,11 @@ class Answers:
         """The query that each value answers."""
         return np.repeat(np.arange(len(self)), self.counts)
 
+    def places(self, queries: Int64s) -> tuple[Int64s, Int64s]:
+        """For some queries, of all their answers: which of them has it, its place in values."""
+        first = self.offsets[queries]
+        return spread(first, self.offsets[queries + 1] - first)
+
     @classmethod
     def none(cls, queries: int) -> Answers:
         return cls(np.zeros(queries + 1, np.int64), np.zeros(0, np.int32))
@@ -66,6 +71,13 @@ class Answers:
         """Some of the queries."""
         kept = self.only(np.repeat(queries, self.counts))
         return Answers(_offsets(self.counts[queries]), kept.values, kept.costs)
+
+
+def spread(first: Int64s, count: Int64s) -> tuple[Int64s, Int64s]:
+    """For runs of given first places and lengths: the run and the place of each member."""
+    runs = np.repeat(np.arange(len(first)), count)
+    starts = np.cumsum(count) - count
+    return runs, np.arange(len(runs)) - starts[runs] + first[runs]
 
 
 def _offsets(counts: Int64s) -> Int64s:
@@ -114,5 +126,13 @@ class Queries:
     @property
     def answered(self) -> Queries:
         """Those that have an easy answer, which is what training needs."""
-        having = self.easy.counts > 0
+        return self._having(self.easy)
+
+    @property
+    def ranked(self) -> Queries:
+        """Those that have a hard answer, which is what evaluation ranks."""
+        return self._having(self.hard)
+
+    def _having(self, answers: Answers) -> Queries:
+        having = answers.counts > 0
         return self if having.all() else self.select(having)

@@ -163,8 +163,10 @@ def rank_queries(
 @torch.inference_mode()
 def _rank(scores: Tensor, queries: Queries, rows: npt.NDArray[np.int64]) -> tuple[Any, Any]:
     """Where the hard answers of some queries stand in their column, and their ranks."""
-    owners, places, hard = _gather(queries.hard, rows)
-    easy_owners, _, easy = _gather(queries.easy, rows)
+    owners, places = queries.hard.places(rows)
+    easy_owners, easy_places = queries.easy.places(rows)
+    hard = queries.hard.values[places].astype(np.int64)
+    easy = queries.easy.values[easy_places].astype(np.int64)
     column = places - queries.hard.offsets[rows][owners]  # first, second … hard answer of a query
     device = scores.device
     owners_, column_, hard_, easy_owners_, easy_ = (
@@ -193,21 +195,6 @@ def _better(scores: Tensor, thresholds: Tensor) -> Tensor:
         for threshold in thresholds.unbind(1)
     ]
     return (scores.shape[1] + torch.stack(signs, dim=1).double()) / 2
-
-
-def _gather(answers: Answers, rows: npt.NDArray[np.int64]) -> tuple[Any, Any, Any]:
-    """The answers of some queries: which query has it, its place among the values, and itself."""
-    counts = answers.counts[rows]
-    owners = np.repeat(np.arange(len(rows)), counts)
-    starts = np.cumsum(counts) - counts
-    places = np.arange(len(owners)) - starts[owners] + answers.offsets[rows][owners]
-    return owners, places, answers.values[places].astype(np.int64)
-
-
-def having_hard(queries: Queries) -> Queries:
-    """Those with something to rank."""
-    having = queries.hard.counts > 0
-    return queries if having.all() else queries.select(having)
 
 
 def capped(queries: Mapping[str, Queries], most: int) -> dict[str, Queries]:

@@ -76,7 +76,7 @@ class Lmpnn(nn.Module):
         count = 2 * self.backbone.num_relations
         if self.cat is not None or count >= len(states[0]):
             return {}
-        alone = {layer.messages[number].target: layer.messages[number] for number in layer.alone}
+        alone = {message.target: message for message in layer.alone}
         every = torch.arange(count, device=self.free.device)
         for place, message in alone.items():
             sources = states[message.source][:1].expand(count, -1)

@@ -31,7 +31,7 @@ from lmpnn_kge.libkge.writing import write_checkpoint
 from lmpnn_kge.loop import Loop, Silent, Watch
 from lmpnn_kge.plugins import load_backbone
 from lmpnn_kge.ranking import Ranking, rank_triples
-from lmpnn_kge.run_folder import RunFolder, command, is_run, versions
+from lmpnn_kge.run_folder import RunFolder, is_run, provenance
 from lmpnn_kge.softmax import cross_entropy
 
 BEST = "best.safetensors"
@@ -85,6 +85,7 @@ class Pretrainer(Loop[Batch]):
         device: torch.device,
     ):
         self.recipe, self.graph = folder.config, graph
+        self.triples = {split: graph.triples(split) for split in SPLITS}
         relations = len(graph.relation_ids)
         self.template = kind.random(
             len(graph.entity_ids),
@@ -101,7 +102,7 @@ class Pretrainer(Loop[Batch]):
         }
         optimiser = torch.optim.Adagrad(self.parameters.values(), lr=self.recipe.learning_rate)
         super().__init__(folder, self.parameters, optimiser, ("sum",))
-        self.questions = Questions.of(graph.triples("train"), relations)
+        self.questions = Questions.of(self.triples["train"], relations)
 
     @property
     def backbone(self) -> Backbone:
@@ -129,9 +130,7 @@ class Pretrainer(Loop[Batch]):
 
     def _batch(self, rows: Ints, random: np.random.Generator) -> Batch:
         questions, entities = self.questions, self.template.num_entities
-        first, counts = questions.tails.offsets[rows], questions.tails.counts[rows]
-        owners = np.repeat(np.arange(len(rows)), counts)
-        places = np.arange(len(owners)) + (first - np.cumsum(counts) + counts)[owners]
+        owners, places = questions.tails.places(rows)
         noise = None
         if 0 < self.recipe.negatives < entities:
             noise = self._tensor(random.choice(entities, self.recipe.negatives, replace=False))
@@ -196,12 +195,12 @@ class Pretrainer(Loop[Batch]):
 
     def rank(self, backbone: Backbone, split: str, most: int | None = None) -> Ranking:
         """Filtered link prediction on a split, or on so many of its triples, evenly spread."""
-        asked = self.graph.triples(split)
+        asked = self.triples[split]
         if not len(asked):
             raise RunError(f"{self.graph.path(split)} has no triples to rank")
         if most is not None and len(asked) > most:
             asked = asked[np.linspace(0, len(asked) - 1, most).astype(np.int64)]
-        known = np.concatenate([self.graph.triples(name) for name in SPLITS])
+        known = np.concatenate(list(self.triples.values()))
         try:
             return rank_triples(backbone, asked, known)
         except BackboneError as error:
@@ -236,9 +235,7 @@ def pretrain(
     asked = {key: getattr(recipe, key) for key in given}
     chosen, place = choose_device(device), Path(f"{file}.training")
     facts = {
-        "made_by": f"lmpnn-kge {versions()['lmpnn-kge']}",
-        "versions": versions(),
-        "command": command(),
+        **provenance(),
         "backbone": backbone,
         "dataset": str(Path(dataset).resolve()),
     }
@@ -253,8 +250,9 @@ def pretrain(
         trainer = Pretrainer(folder, kind, graph, chosen)
         sizes = f"{trainer.template.num_entities:,} entities, {len(graph.relation_ids):,} relations"
         told = {"backbone": backbone, "graph": f"{sizes} ({dataset})"}
-        (watch or Silent()).start(folder, {**told, "computes": f"on {describe_device(chosen)}"})
-        trainer.train(watch or Silent())
+        watch = watch or Silent()
+        watch.start(folder, {**told, "computes": f"on {describe_device(chosen)}"})
+        trainer.train(watch)
         best = trainer.best.to("cpu")
         write_checkpoint(
             file,
@@ -267,7 +265,7 @@ def pretrain(
                 if "valid" in record
             ],
         )
-        ranking = trainer.rank(best, "test") if len(graph.triples("test")) else None
+        ranking = trainer.rank(best, "test") if len(trainer.triples["test"]) else None
     shutil.rmtree(place)
     return ranking
 

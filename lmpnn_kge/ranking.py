@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from lmpnn_kge.backbone import Backbone
+from lmpnn_kge.columns import spread
 from lmpnn_kge.errors import BackboneError, DatasetError
 from lmpnn_kge.libkge.dataset import SPLITS, LibkgeDataset
 from lmpnn_kge.names import rows_of
@@ -93,9 +94,9 @@ def rank_triples(
         scores = backbone.score_tails(heads, relations)  # [questions, E]
         if not torch.stack(scores.aminmax()).isfinite().all():
             raise BackboneError("scores overflow: the tables hold numbers that are too large")
-        rows, places = _spread(first[chunk], count[chunk])
+        rows, places = spread(first[chunk], count[chunk])
         true = scores[rows, answers[places]]
-        filter_rows, places = _spread(filter_first[chunk], filter_count[chunk])
+        filter_rows, places = spread(filter_first[chunk], filter_count[chunk])
         scores[filter_rows, filter_answers[places]] = -torch.inf
         for start in range(0, len(rows), size):
             part = slice(start, start + size)
@@ -110,13 +111,6 @@ def _questions(backbone: Backbone, triples: Ints) -> tuple[Ints, Ints]:
     keys = np.concatenate([p, inverse]) * backbone.num_entities + np.concatenate([s, o])
     order = np.argsort(keys, kind="stable")
     return keys[order], np.concatenate([o, s])[order]
-
-
-def _spread(first: Ints, count: Ints) -> tuple[Ints, Ints]:
-    """For runs of given first places and lengths: the run and the place of each member."""
-    runs = np.repeat(np.arange(len(first)), count)
-    starts = np.cumsum(count) - count
-    return runs, np.arange(len(runs)) - starts[runs] + first[runs]
 
 
 def _ranks(scores: Tensor, true: Tensor) -> Tensor:

@@ -27,7 +27,7 @@ from lmpnn_kge.opening import build, find_reader
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.results import as_json
-from lmpnn_kge.run_folder import RunFolder, command, file_hash, is_run, versions
+from lmpnn_kge.run_folder import RunFolder, file_hash, is_run, provenance
 from lmpnn_kge.sampling import sample_store
 from lmpnn_kge.store import QueryStore
 from lmpnn_kge.training import MODEL, Trainer, load_best
@@ -219,9 +219,7 @@ def _begun(
 ) -> RunFolder[Config]:
     dtype = choose_precision(config.precision, device)
     facts = {
-        "made_by": f"lmpnn-kge {versions()['lmpnn-kge']}",
-        "versions": versions(),
-        "command": command(),
+        **provenance(),
         "started": time.strftime("%Y-%m-%d %H:%M:%S%z"),
         "device": describe_device(device),
         "precision": "bf16" if dtype == torch.bfloat16 else "fp32",

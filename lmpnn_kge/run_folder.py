@@ -2,6 +2,7 @@
 
 run.json            provenance: versions, checkpoint and its hash, dataset, queries, command
 config.yaml         the settings, all of them
+names.json          entities and relations, in the order of the backbone's rows
 state.safetensors   where training stands: network, optimiser, progress; what --resume reads
 model.safetensors   the best network so far: what evaluation reads
 metrics.jsonl       a line for every epoch
@@ -83,9 +84,9 @@ class RunFolder(Generic[S]):
     def open(cls, path: str | Path, kind: type[S]) -> RunFolder[S]:
         """What is in a folder; kind is Config or Recipe."""
         path = Path(path)
-        if not is_run(path, kind):
+        facts = _run_facts(path)
+        if facts.get("kind") != kind.kind:
             raise RunError(f"{path} is no run folder: it has no run.json of a run")
-        facts = _read_json(path / "run.json")
         if facts.get("format") != FORMAT:
             raise RunError(
                 f"{path} is a run of format {short(facts.get('format'))}, but this version reads "
@@ -176,10 +177,15 @@ def _check_facts(facts: Mapping[str, Any], file: Path) -> None:
 def is_run(path: Path, kind: type[Settings] | None = None) -> bool:
     """Whether a folder is a run of any format, of a kind or of any."""
     kinds = (Config.kind, Recipe.kind) if kind is None else (kind.kind,)
+    return _run_facts(path).get("kind") in kinds
+
+
+def _run_facts(path: Path) -> dict[str, Any]:
+    """What run.json says; nothing where there is none that can be read."""
     try:
-        return _read_json(path / "run.json").get("kind") in kinds
+        return _read_json(path / "run.json")
     except RunError:
-        return False
+        return {}
 
 
 def _read_json(file: Path) -> dict[str, Any]:
@@ -192,15 +198,17 @@ def _read_json(file: Path) -> dict[str, Any]:
     return content
 
 
-def versions() -> dict[str, str]:
-    """What a result may depend on."""
+def provenance() -> dict[str, Any]:
+    """What a result may depend on: versions, and the command line of this process."""
     packages = ("lmpnn-kge", "torch", "numpy", "safetensors")
-    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
-
-
-def command() -> str:
-    """The command line of this process."""
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    return {
+        "made_by": f"lmpnn-kge {version('lmpnn-kge')}",
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in packages},
+        },
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+    }
 
 
 def file_hash(file: str | Path) -> str:

@@ -13,7 +13,7 @@ from lmpnn_kge.batches import Batch, Input, prefetched
 from lmpnn_kge.columns import Queries
 from lmpnn_kge.config import Config
 from lmpnn_kge.errors import RunError
-from lmpnn_kge.evaluation import Scorer, capped, evaluate, having_hard
+from lmpnn_kge.evaluation import Scorer, capped, evaluate
 from lmpnn_kge.loop import Loop, copy_weights
 from lmpnn_kge.loss import contrastive_loss
 from lmpnn_kge.network import Lmpnn
@@ -46,7 +46,7 @@ class Trainer(Loop[Batch]):
         self.scorer = Scorer.of(model, self.config)
         self.table = self.scorer.entities.to(dtype)  # [E, d]
         self.input = Input(train, len(self.table), self.config)
-        ranked = {name: having_hard(found) for name, found in valid.items()}
+        ranked = {name: found.ranked for name, found in valid.items()}
         self.valid = capped(
             {name: found for name, found in ranked.items() if len(found)},
             self.config.validation_queries,

@@ -40,7 +40,7 @@ class Layer:
     states: tuple[int, ...]  # for each node, its place in the layer before
     messages: tuple[Message, ...]
     kept: tuple[int, ...] = ()  # places in the layer before of constants that go on as they are
-    alone: tuple[int, ...] = ()  # messages that make a node depend on one relation alone
+    alone: tuple[Message, ...] = ()  # those that make a node depend on one relation alone
 
 
 @dataclass(frozen=True)
@@ -101,14 +101,14 @@ def wire_graph(
     return Wiring(tuple(inputs), tuple(layers))
 
 
-def _alone(first: Layer, inputs: list[int | Literal["free", "bound"]]) -> Iterator[int]:
+def _alone(first: Layer, inputs: list[int | Literal["free", "bound"]]) -> Iterator[Message]:
     """Where a variable hears of nothing but another variable, over one relation."""
-    for number, message in enumerate(first.messages):
+    for message in first.messages:
         others = [other for other in first.messages if other.target == message.target]
         ends = inputs[message.source], inputs[first.states[message.target]]
         variables = not any(isinstance(end, int) for end in ends)
         if variables and others == [message] and message.relation is not None:
-            yield number
+            yield message
 
 
 def _messages(

@@ -71,6 +71,7 @@ ORDER = [
     "report",
     "demo",
     "",  # the package itself: the public names
+    "cli.options",
     "cli.progress",
     "cli.answer",
     "cli.ask",

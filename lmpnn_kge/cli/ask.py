@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from lmpnn_kge.cli.options import device_option, json_option, moved_checkpoint_option
 from lmpnn_kge.errors import printable
 
 
@@ -16,14 +17,9 @@ from lmpnn_kge.errors import printable
 @click.argument("formula")
 @click.option("-k", "most", default=10, show_default=True, type=click.IntRange(min=1))
 @click.option("--dataset", type=click.Path(), metavar="DIR", help="Its graph, if it has moved.")
-@click.option(
-    "--checkpoint",
-    type=click.Path(readable=False),
-    metavar="FILE",
-    help="Its checkpoint, if it has moved.",
-)
-@click.option("--device", default="auto", metavar="auto|cpu|cuda[:i]|mps", help="Where to compute.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@moved_checkpoint_option
+@device_option
+@json_option
 def ask(
     run: str,
     formula: str,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from lmpnn_kge.cli.options import setting_option
+
 
 @click.group()
 def config() -> None:
@@ -25,7 +27,7 @@ def list_(pretrain: bool) -> None:
 
 @config.command()
 @click.option("--config", "name", default="default", metavar="NAME|FILE", help="Where to begin.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting.")
+@setting_option
 def show(name: str, settings: tuple[str, ...]) -> None:
     """Print every setting that `train` would use with the same options, as YAML."""
     from lmpnn_kge.config import load_config, parse_settings, to_yaml

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from lmpnn_kge.cli.progress import TrainingBar, bar, sample_with_progress
+from lmpnn_kge.cli.options import device_option
+from lmpnn_kge.cli.progress import TrainingBar, aside, bar, sample_with_progress
 from lmpnn_kge.errors import printable
 
 if TYPE_CHECKING:
     from lmpnn_kge.demo import Demonstration
+    from lmpnn_kge.kg import KnowledgeGraph
 
 
 @click.command()
 @click.option("--backbone", metavar="NAME", help="The first of `lmpnn-kge backbones` if not given.")
 @click.option("--out", default="demo", show_default=True, type=click.Path(), metavar="DIR")
-@click.option("--device", default="auto", metavar="auto|cpu|cuda[:i]|mps", help="Where to compute.")
+@device_option
 def demo(backbone: str | None, out: str, device: str) -> None:
     """Embed a graph of the world's countries and cities, train LMPNN on it, and ask it questions.
 
@@ -31,10 +34,9 @@ def demo(backbone: str | None, out: str, device: str) -> None:
     name = backbone or next(plugin.name for plugin in discover())
     with bar() as progress:
 
-        def sample(graph: object, folder: object) -> None:
-            progress.stop()  # for there may be one bar at a time
-            sample_with_progress(graph, folder)  # type: ignore[arg-type]
-            progress.start()
+        def sample(graph: KnowledgeGraph, folder: Path) -> None:
+            with aside(progress):
+                sample_with_progress(graph, folder)
 
         try:
             found = demonstrate(out, name, TrainingBar(progress), sample, device)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from lmpnn_kge.cli.options import device_option, json_option, moved_checkpoint_option
 from lmpnn_kge.cli.progress import bar
 from lmpnn_kge.errors import printable
 
@@ -20,14 +21,9 @@ from lmpnn_kge.errors import printable
     type=click.Choice(["dnf", "merge"]),
     help="Disjunctions: parts apart and the best taken, or as a conjunction; else as trained.",
 )
-@click.option(
-    "--checkpoint",
-    type=click.Path(readable=False),
-    metavar="FILE",
-    help="Its checkpoint, if it has moved.",
-)
-@click.option("--device", default="auto", metavar="auto|cpu|cuda[:i]|mps", help="Where to compute.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@moved_checkpoint_option
+@device_option
+@json_option
 def evaluate(
     run: str,
     split: str,

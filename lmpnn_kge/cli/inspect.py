@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lmpnn_kge.cli.options import json_option
 from lmpnn_kge.errors import BackboneError, LmpnnError, PluginError, printable
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--dataset", type=click.Path(), metavar="DIR", help="Its LibKGE dataset folder.")
 @click.option("--rank", metavar="SPLIT", help="Rank a split of the dataset: filtered MRR and Hits.")
 @click.option("--against-libkge", is_flag=True, help="Compare scores with LibKGE's, if installed.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@json_option
 def inspect(
     file: str,
     backbone: str | None,

@@ -7,6 +7,13 @@ import sys
 
 import click
 
+from lmpnn_kge.cli.options import (
+    device_option,
+    epochs_option,
+    given_settings,
+    seed_option,
+    setting_option,
+)
 from lmpnn_kge.cli.progress import TrainingBar, bar
 from lmpnn_kge.errors import printable
 
@@ -18,10 +25,10 @@ from lmpnn_kge.errors import printable
     "-o", "--out", required=True, type=click.Path(), metavar="FILE", help="The checkpoint to write."
 )
 @click.option("--config", metavar="NAME|FILE", help="Settings; see `config list --pretrain`.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting.")
-@click.option("--epochs", type=click.IntRange(min=0), metavar="N", help="Short for --set epochs=N.")
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Short for --set seed=N.")
-@click.option("--device", default="auto", metavar="auto|cpu|cuda[:i]|mps", help="Where to compute.")
+@setting_option
+@epochs_option
+@seed_option
+@device_option
 @click.option("--resume", is_flag=True, help="Go on with what was begun for the same file.")
 def pretrain(
     backbone: str,
@@ -40,11 +47,8 @@ def pretrain(
     trains. Ctrl-C saves; --resume goes on.
     """
     from lmpnn_kge import pretraining
-    from lmpnn_kge.config import parse_settings
     from lmpnn_kge.loop import Interrupted
 
-    short = {"epochs": epochs, "seed": seed}
-    given = {key: value for key, value in short.items() if value is not None}
     with bar() as progress:
         try:
             ranking = pretraining.pretrain(
@@ -52,7 +56,7 @@ def pretrain(
                 dataset,
                 out,
                 config=config,
-                settings=parse_settings(settings) | given,
+                settings=given_settings(settings, epochs=epochs, seed=seed),
                 device=device,
                 resume=resume,
                 watch=TrainingBar(progress),

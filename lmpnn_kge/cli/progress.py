@@ -71,6 +71,14 @@ def sample_with_progress(
         return sample_store(graph, folder, requests, seed, provenance, show)
 
 
+@contextmanager
+def aside(progress: Progress) -> Iterator[None]:
+    """A bar that another takes the place of, for there may be one at a time."""
+    progress.stop()
+    yield
+    progress.start()
+
+
 class TrainingBar:
     """Tells what training does: a bar on a terminal, a line for every epoch anywhere."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lmpnn_kge.cli.options import json_option
 from lmpnn_kge.errors import LmpnnError, choices, printable
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def export(store: str, out: str, dataset: str | None) -> None:
 @click.option("--split", metavar="SPLIT", help="Only train, valid or test.")
 @click.option("--type", "name", metavar="NAME", help="Print queries of this type, such as 2p.")
 @click.option("-n", "most", default=5, type=click.IntRange(min=1), help="How many; 5 if not given.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@json_option
 def show(store: str, split: str | None, name: str | None, most: int, as_json: bool) -> None:
     """Say what a STORE holds: how many queries and answers, or some of the queries themselves."""
     from lmpnn_kge.store import QueryStore

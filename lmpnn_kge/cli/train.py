@@ -9,7 +9,14 @@ from typing import Any
 
 import click
 
-from lmpnn_kge.cli.progress import TrainingBar, bar, sample_with_progress
+from lmpnn_kge.cli.options import (
+    device_option,
+    epochs_option,
+    given_settings,
+    seed_option,
+    setting_option,
+)
+from lmpnn_kge.cli.progress import TrainingBar, aside, bar, sample_with_progress
 from lmpnn_kge.errors import LmpnnError, printable
 
 
@@ -21,11 +28,11 @@ from lmpnn_kge.errors import LmpnnError, printable
 @click.option("--dataset", type=click.Path(), metavar="DIR", help="Its dataset, if not found.")
 @click.option("--queries", type=click.Path(), metavar="DIR", help="A query store; else sampled.")
 @click.option("--config", metavar="NAME|FILE", help="Settings; see `lmpnn-kge config`.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting.")
+@setting_option
 @click.option("--out", type=click.Path(), metavar="RUN", help="The run folder; else in runs/.")
-@click.option("--epochs", type=click.IntRange(min=0), metavar="N", help="Short for --set epochs=N.")
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Short for --set seed=N.")
-@click.option("--device", default="auto", metavar="auto|cpu|cuda[:i]|mps", help="Where to compute.")
+@epochs_option
+@seed_option
+@device_option
 @click.option("--resume", is_flag=True, help="Go on with the run in the folder, if there is one.")
 @click.option("--tensorboard", is_flag=True, help="Write curves to RUN/tensorboard.")
 def train(
@@ -48,14 +55,11 @@ def train(
     checkpoint; queries are sampled next to it once. Ctrl-C saves; --resume goes on.
     """
     from lmpnn_kge import run as runs
-    from lmpnn_kge.config import parse_settings
     from lmpnn_kge.loop import Interrupted
     from lmpnn_kge.results import as_text
 
     if checkpoint is None and not (resume and out is not None):
         raise click.UsageError("give --checkpoint FILE, or --resume with --out RUN")
-    short = {"epochs": epochs, "seed": seed}
-    given = {key: value for key, value in short.items() if value is not None}
     if tensorboard:
         _writer()  # a mistake is found before the run is begun
     with bar() as progress:
@@ -67,7 +71,7 @@ def train(
                 dataset=dataset,
                 queries=queries,
                 config=config,
-                settings=parse_settings(settings) | given,
+                settings=given_settings(settings, epochs=epochs, seed=seed),
                 out=out,
                 device=device,
                 resume=resume,
@@ -90,9 +94,8 @@ def train(
 
 def _sampled(graph: Any, folder: Path, progress: Any) -> None:
     click.echo(f"queries   sampling to {printable(str(folder))}, once", err=True)
-    progress.stop()  # for there may be one bar at a time
-    sample_with_progress(graph, folder)
-    progress.start()
+    with aside(progress):
+        sample_with_progress(graph, folder)
 
 
 class _Watch(TrainingBar):
