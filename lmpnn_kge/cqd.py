@@ -24,7 +24,10 @@ from lmpnn_kge.query.formula import FREE, Variable
 from lmpnn_kge.query.patterns import Pattern
 
 #: Truth values of beams that are held at once.
-CHUNK = 2**24
+CHUNK = 2**22
+
+#: The largest gradient, for Adam squares it: denying what is nearly certain has no bounds.
+STEEPEST = 1e15
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +84,8 @@ class Cqd:
             values = dict(zip(signs, points, strict=True))
             truth = self.log_truth(clause, values).sum()
             (gradient,) = torch.autograd.grad(truth, points)
-            points.grad = ascent * gradient - self._pull(points)
+            steep = ascent * gradient.clamp(-STEEPEST, STEEPEST)
+            points.grad = steep - self._pull(points)
             optimiser.step()
         found = points.detach()
         if not found.isfinite().all():

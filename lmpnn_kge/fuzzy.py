@@ -13,8 +13,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-#: The value nearest to log 1 whose complement still has a logarithm.
-ALMOST_TRUE = -1e-37
+#: The value nearest to log 1 that is told from it; the gradient of its complement is 1e30.
+ALMOST_TRUE = -1e-30
+
+#: Where one formula of the complement becomes more exact than the other, about log ½.
+HALF_TRUE = -0.7
 
 
 class Product:
@@ -28,9 +31,9 @@ class Product:
 
     def deny(self, value: Tensor) -> Tensor:
         """log (1 − truth), exact for truths near 0 and near 1."""
-        value = value.clamp(max=ALMOST_TRUE)
-        rare = torch.log1p(-value.exp())
-        return torch.where(value < -0.7, rare, torch.log(-torch.expm1(value)))
+        small = torch.log1p(-value.clamp(max=HALF_TRUE).exp())
+        large = torch.log(-torch.expm1(value.clamp(HALF_TRUE, ALMOST_TRUE)))
+        return torch.where(value < HALF_TRUE, small, large)
 
     def log(self, value: Tensor) -> Tensor:
         return value

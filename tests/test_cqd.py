@@ -219,8 +219,14 @@ def test_a_beam_needs_an_entity():
 
 def test_denying_keeps_small_truths_apart():
     """1 − (1 − t) is t again, for truths that float32 cannot tell from 0 or from 1."""
-    values = torch.tensor([-60.0, -30.0, -1.0, -1e-3, -1e-12, -1e-30])
+    values = torch.tensor([-60.0, -30.0, -1.0, -1e-3, -1e-9, -1e-15])
     torch.testing.assert_close(Product().deny(Product().deny(values)), values, rtol=1e-4, atol=0)
+
+
+def test_denying_what_is_true_or_false_for_certain_has_a_gradient():
+    values = torch.tensor([0.0, -1e-30, -200.0, -0.7]).requires_grad_()
+    (gradient,) = torch.autograd.grad(Product().deny(values).sum(), values)
+    assert gradient.isfinite().all()
 
 
 def test_the_margin_of_a_distance_is_that_of_near_entities():
