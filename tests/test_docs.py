@@ -95,7 +95,7 @@ def test_the_plugin_of_the_guide_installs_and_loads(tmp_path):
 def test_every_hook_and_every_point_of_the_contract_is_documented():
     hooks = [name for name in vars(hookspecs) if name.startswith("lmpnn_kge_")]
     contract = ["forward", "invert", "relation_width", "distance", "random_fields"]
-    contract += ["from_libkge", "to_libkge", "entity_width", "distances"]
+    contract += ["from_libkge", "to_libkge", "entity_width", "distances", "project"]
     attributes = ["score_type", "formula", "inverse_formula", "libkge_models"]
     assert all(hasattr(Backbone, name) for name in contract)
     assert hooks
