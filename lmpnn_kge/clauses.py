@@ -34,8 +34,12 @@ class Side:
     """What a literal says of one variable: the other end is a constant."""
 
     estimates: Tensor  # [n, d]: f of the constant
+    relation: Tensor | None  # [n], towards the variable; None for equality
     variable: Variable
     negated: bool
+
+    def at(self, rows: Tensor) -> Side:
+        return replace(self, estimates=self.estimates[rows], relation=_at(self.relation, rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +50,13 @@ class Link:
     relation: Tensor | None  # [n]
     tail: Variable
     negated: bool
+
+    def at(self, rows: Tensor) -> Link:
+        return replace(self, relation=_at(self.relation, rows))
+
+
+def _at(relation: Tensor | None, rows: Tensor) -> Tensor | None:
+    return None if relation is None else relation[rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,14 +72,10 @@ class Clause:
 
     def at(self, rows: Tensor) -> Clause:
         """The same clause of some of the queries, which may be repeated."""
-
-        def ids(link: Link) -> Tensor | None:
-            return None if link.relation is None else link.relation[rows]
-
         return Clause(
             len(rows),
-            tuple(replace(side, estimates=side.estimates[rows]) for side in self.sides),
-            tuple(replace(link, relation=ids(link)) for link in self.links),
+            tuple(side.at(rows) for side in self.sides),
+            tuple(link.at(rows) for link in self.links),
             tuple(logits[rows] for logits in self.settled),
             tuple(group.at(rows) for group in self.groups),
             self.bound,
@@ -136,18 +143,20 @@ class Fuzzy:
         """A literal with its places filled, by the end or ends that are open."""
         head, tail = literal.terms
         ids = relations[literal.atom.relation] if isinstance(literal.atom, Atom) else None
-        relation = EQUAL if ids is None else ids
-        table = self.backbone.entities
         if isinstance(head, Variable) and isinstance(tail, Variable):
             return Link(head, ids, tail, literal.negated)
+        if isinstance(head, Variable):  # the same, from tail to head
+            head, tail = tail, head
+            ids = None if ids is None else self.backbone.inverse(ids)
+        assert isinstance(head, Constant)
+        told = self._told(self.backbone.entities[constants[head]], ids)
         if isinstance(tail, Variable):
-            assert isinstance(head, Constant)
-            told = self.backbone.message(table[constants[head]], relation)
-            return Side(told, tail, literal.negated)
-        told = self.backbone.message(table[constants[tail]], relation, inverse=True)
-        if isinstance(head, Variable):
-            return Side(told, head, literal.negated)
-        return self.logits(self.backbone.score_pairs(told, table[constants[head]]), literal.negated)
+            return Side(told, ids, tail, literal.negated)
+        scores = self.backbone.score_pairs(told, self.backbone.entities[constants[tail]], ids)
+        return self.logits(scores, literal.negated)
+
+    def _told(self, values: Tensor, ids: Tensor | None) -> Tensor:
+        return self.backbone.message(values, EQUAL if ids is None else ids)
 
     def logits(self, scores: Tensor, negated: bool) -> Tensor:
         """Their sigmoid is the truth of a literal with such scores."""
@@ -183,30 +192,28 @@ class Fuzzy:
         yield from (logits[:, None] for logits in clause.settled)
         for side in clause.sides:
             if ready(side.variable):
-                scores = self._against(side.estimates, side.variable, values, open_)
-                yield self.logits(scores, side.negated)
+                yield self.logits(self._against(side, values, open_), side.negated)
         for link in clause.links:
             if ready(link.head, link.tail):
                 yield self.logits(self._linked(link, values, open_), link.negated)
 
-    def _against(
-        self, estimates: Tensor, variable: Variable, values: Values, open_: Variable | None
-    ) -> Tensor:
+    def _against(self, side: Side, values: Values, open_: Variable | None) -> Tensor:
         """φ of estimates against a variable's value, or against all entities."""
-        if variable == open_:
-            return self.backbone.score_entities(estimates)
-        return self.backbone.score_pairs(estimates, values[variable])[:, None]
+        if side.variable == open_:
+            return self.backbone.score_entities(side.estimates, side.relation)
+        value = values[side.variable]
+        return self.backbone.score_pairs(side.estimates, value, side.relation)[:, None]
 
     def _linked(self, link: Link, values: Values, open_: Variable | None) -> Tensor:
-        relation = EQUAL if link.relation is None else link.relation
-        if link.head == open_ and link.tail == open_:
-            assert link.relation is not None  # the parser has no ? = ?
-            return self._selves(link.relation)
-        if link.head == open_:
-            told = self.backbone.message(values[link.tail], relation, inverse=True)
-            return self.backbone.score_entities(told)
-        told = self.backbone.message(values[link.head], relation)
-        return self._against(told, link.tail, values, open_)
+        head, tail, ids = link.head, link.tail, link.relation
+        if head == tail == open_:
+            assert ids is not None  # nobody asks for ? = ?
+            return self._selves(ids)
+        if head == open_:
+            head, tail = tail, head
+            ids = None if ids is None else self.backbone.inverse(ids)
+        told = self._told(values[head], ids)
+        return self._against(Side(told, ids, tail, link.negated), values, open_)
 
     def _selves(self, relation: Tensor) -> Tensor:
         """φ of every entity with itself, for relations [n] -> [n, E]."""
