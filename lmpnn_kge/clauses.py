@@ -195,7 +195,8 @@ class Fuzzy:
                 yield self.logits(self._against(side, values, open_), side.negated)
         for link in clause.links:
             if ready(link.head, link.tail):
-                yield self.logits(self._linked(link, values, open_), link.negated)
+                scores = self._linked(link, values, open_).expand(clause.size, -1)
+                yield self.logits(scores, link.negated)
 
     def _against(self, side: Side, values: Values, open_: Variable | None) -> Tensor:
         """φ of estimates against a variable's value, or against all entities."""
@@ -207,7 +208,6 @@ class Fuzzy:
     def _linked(self, link: Link, values: Values, open_: Variable | None) -> Tensor:
         head, tail, ids = link.head, link.tail, link.relation
         if head == tail == open_:
-            assert ids is not None  # nobody asks for ? = ?
             return self._selves(ids)
         if head == open_:
             head, tail = tail, head
@@ -215,15 +215,16 @@ class Fuzzy:
         told = self._told(values[head], ids)
         return self._against(Side(told, ids, tail, link.negated), values, open_)
 
-    def _selves(self, relation: Tensor) -> Tensor:
-        """φ of every entity with itself, for relations [n] -> [n, E]."""
+    def _selves(self, ids: Tensor | None) -> Tensor:
+        """φ of every entity with itself, for relations [n] -> [n, E], or for equality, [1, E]."""
         table = self.backbone.entities
-        pairs = torch.arange(len(relation) * len(table), device=table.device)
+        if ids is None:
+            return self.backbone.score(table, EQUAL, table)[None]
         scores = []
-        for part in pairs.split(SELF_CHUNK):
-            same = table[part % len(table)]
-            scores.append(self.backbone.score(same, relation[part // len(table)], same))
-        return torch.cat(scores).view(len(relation), len(table))
+        for pairs in torch.arange(len(ids) * len(table), device=table.device).split(SELF_CHUNK):
+            same = table[pairs % len(table)]
+            scores.append(self.backbone.score(same, ids[pairs // len(table)], same))
+        return torch.cat(scores).view(len(ids), len(table))
 
 
 def measured_margin(backbone: Backbone, seed: int) -> float:

@@ -199,6 +199,7 @@ def test_a_formula_of_every_kind_is_answered():
         "r1(s1,e1)&r2(e1,f)&e1!=s2",
         "r1(s1,s2)&r2(s1,f)",
         "r1(f,s1)",
+        "r1(s1,f)&f=f",
         "r1(s1,e1)&!(r2(e1,e2)&r3(e2,f))",
     ):
         pattern = parse_pattern(text)
