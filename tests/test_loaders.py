@@ -1,6 +1,7 @@
 """Files that LibKGE did not write, read by plugins: claimed, refused, broken, listed."""
 
 import json
+import math
 import sys
 import types
 from importlib.metadata import EntryPoint, entry_points
@@ -10,10 +11,12 @@ import torch
 from click.testing import CliRunner
 
 from lmpnn_kge import (
+    BackboneError,
     Checkpoint,
     CheckpointError,
     PluginError,
     hookimpl,
+    load_backbone,
     open_backbone,
     plugins,
     read_checkpoint,
@@ -236,6 +239,13 @@ WRONG = {
     "a norm of zero": ({"fields": {"p": 0.0}}, "p of TransE must be above 0, not 0.0"),
     "a norm that is NaN": ({"fields": {"p": float("nan")}}, "p of TransE must be above 0, not nan"),
 }
+
+
+@pytest.mark.parametrize("name", ["rotate", "transe", "transh"])
+@pytest.mark.parametrize("p", [0, -1.0, math.nan, math.inf])
+def test_a_norm_that_is_none_is_refused(name, p):
+    with pytest.raises(BackboneError, match=f"must be above 0, not {p}"):
+        load_backbone(name).random(3, 2, 4, p=p)
 
 
 @pytest.mark.parametrize("name", WRONG)
