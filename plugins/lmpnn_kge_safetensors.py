@@ -54,7 +54,7 @@ def save_backbone(backbone: Backbone, file: str | Path, *, dataset: str | None =
         "fields": _plain_fields(backbone),
     }
     text = json.dumps(facts)
-    if 2 * text.count('"') + len(text) > MAX_METADATA:
+    if len(json.dumps(text)) > MAX_METADATA:  # a JSON string in the JSON of the file
         raise BackboneError(f"{file} has no space for so many names; leave them out, for --dataset")
     write_whole(file, save(tensors, {KEY: text}))
 

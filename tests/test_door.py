@@ -16,6 +16,7 @@ HEAVY = {"torch", "duckdb", "numpy", "matplotlib", "safetensors"}
         ["--version"],
         ["backbones"],
         ["backbones", "--json"],
+        ["loaders"],
         ["inspect", "--help"],
         ["train", "--help"],
         ["evaluate", "--help"],
