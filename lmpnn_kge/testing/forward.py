@@ -173,9 +173,9 @@ def devices(subject: Subject) -> str:
     try:
         with _OnlyOn("meta"):
             message = model.message(z, ids, inverse=True, negated=True)
-            scores = model.score_entities(message)
+            scores = model.score_entities(message, ids)
             if model.score_type is ScoreType.DISTANCE:
-                model.distances(message, z)
+                model.distances(message, z, ids)
         scores.sum().backward()
     except (RuntimeError, NotImplementedError, TypeError) as error:
         raise Unmet(
@@ -238,7 +238,7 @@ def frozen(subject: Subject) -> str:
         "that it asks for one: some tensor in f is a parameter",
     )
     z = z.requires_grad_()
-    model.score_entities(model.message(z, ids, inverse=True)).sum().backward()
+    model.score_entities(model.message(z, ids, inverse=True), model.inverse(ids)).sum().backward()
     for name, tensor in model.tensors().items():
         reached = tensor.requires_grad or wanting[name].grad is not None
         demand(not reached, f"no gradient for {name}", "that one reaches it: keep it detached")
@@ -273,7 +273,7 @@ def trainable(subject: Subject) -> str:
 
     def value(tensors: Mapping[str, Tensor]) -> Tensor:
         model = made.with_tensors(tensors)
-        return model.score_pairs(model.forward(z, ids), tails).sum()
+        return model.score_pairs(model.forward(z, ids), tails, ids).sum()
 
     total = value(tensors)
     demand(total.requires_grad, "gradients for other tensors", "none: f does not read its fields")

@@ -34,8 +34,8 @@ class Subject:
 
     @property
     def has_inverse(self) -> bool:
-        width = self.kind.relation_width(self.kind.entity_width(8))
-        return self.kind.invert(torch.zeros(1, width)) is not None
+        dim = self.kind.entity_width(8)
+        return self.kind.invert(torch.zeros(1, self.kind.relation_width(dim) or dim)) is not None
 
     def make(
         self,

@@ -78,18 +78,22 @@ def _asymmetry(model: Backbone, score_type: ScoreType) -> tuple[float, float]:
     h, t = model.entities[pairs // entities], model.entities[pairs % entities]
     gap = size = 0.0
     for relation in range(relations):
-        ahead = _score(model, score_type, model.message(h, relation), t)
-        back = _score(model, score_type, model.message(t, relation, inverse=True), h)
+        ids = torch.full_like(pairs, relation)
+        ahead = _score(model, score_type, h, ids, t)
+        back = _score(model, score_type, t, model.inverse(ids), h)
         gap = max(gap, (ahead - back).abs().max().item())
         size = max(size, ahead.abs().max().item())
     return gap, size
 
 
-def _score(model: Backbone, score_type: ScoreType, estimates: Tensor, tails: Tensor) -> Tensor:
+def _score(
+    model: Backbone, score_type: ScoreType, heads: Tensor, relations: Tensor, tails: Tensor
+) -> Tensor:
     """φ by the definition of a type."""
+    estimates = model.forward(heads, relations)
     if score_type is ScoreType.INNER_PRODUCT:
         return (estimates * tails).sum(-1)
-    return -model.distance(estimates, tails)
+    return -model.distance(estimates, model.project(tails, relations))
 
 
 @check("invert(relations)")
@@ -121,17 +125,17 @@ def score_type(subject: Subject) -> str:
     kind, told = type(model), model.score_type
     other = next(score for score in ScoreType if score is not told)
     if told is ScoreType.INNER_PRODUCT:
-        own = [name for name in ("distance", "distances") if name in _defined(kind)]
+        own = [n for n in ("distance", "distances", "project") if n in _defined(kind)]
         found = f"that it defines {' and '.join(own)}, which only {other.name} uses"
         demand(not own, f"no distance for {told.name}", found)
     z, ids = states(model), relation_ids(model)
     estimates = model.forward(z, ids)
     tails = model.entities[ids % model.num_entities]
-    wanted = _score(model, told, estimates, tails)
+    wanted = _score(model, told, z, ids, tails)
     for name, scores in (
         ("score", model.score(z, ids, tails)),
-        ("score_pairs", model.score_pairs(estimates, tails)),
-        ("score_entities", model.score_entities(estimates)[torch.arange(len(ids)), ids % 11]),
+        ("score_pairs", model.score_pairs(estimates, tails, ids)),
+        ("score_entities", model.score_entities(estimates, ids)[torch.arange(len(ids)), ids % 11]),
     ):
         demand_same(scores, wanted, f"{name} by the definition of {told.name}", 1e-6)
     if subject.has_inverse:
@@ -170,8 +174,10 @@ def distance(subject: Subject) -> str:
     demand(at_itself <= 1e-5, "0 from a point to itself", f"{at_itself:.3g}")
     back = model.distance(b[:, None], a[None]).T
     demand_same(back, pairs, "distance(a, b) = distance(b, a)", 1e-6)
-    expected = "distances(a, b) equal to distance of all pairs"
-    demand_same(model.distances(a, b), pairs, expected, 1e-3)
+    ids = relation_ids(model, 5)
+    projected = model.distance(a[:, None], model.project(b[None], ids[:, None]))
+    expected = "distances(a, b, relations) equal to distance of all pairs, b projected"
+    demand_same(model.distances(a, b, ids), projected, expected, 1e-3)
     unchanged = torch.equal(a, copies[0]) and torch.equal(b, copies[1])
     demand(unchanged, "arguments as they were", "that they changed in place")
     return f"from {least:.2g} to {pairs.max().item():.2g} between random points"
