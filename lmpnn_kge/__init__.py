@@ -21,7 +21,7 @@ from lmpnn_kge.errors import (
     RunError,
 )
 from lmpnn_kge.hookspecs import hookimpl
-from lmpnn_kge.kernels import complex_product, euclidean, matmul_by_relation
+from lmpnn_kge.kernels import complex_product, euclidean, matmul_by_relation, minkowski
 from lmpnn_kge.libkge.model import LibkgeModel
 from lmpnn_kge.plugins import load_backbone
 
@@ -62,6 +62,7 @@ __all__ = [
     "hookimpl",
     "load_backbone",
     "matmul_by_relation",
+    "minkowski",
     "open_backbone",
     "parse",
     "rank_triples",

@@ -91,7 +91,8 @@ def test_the_wheel_holds_package_plugins_configs_and_nothing_else(wheel):
 
 def test_the_wheel_works_outside_the_checkout(environment, tmp_path):
     assert set(environment.backbones(tmp_path)) == {
-        "complex", "conve", "distmult", "rescal", "rotate", "transe"
+        "complex", "conve", "cp", "distmult", "relational_tucker3", "rescal", "rotate", "simple",
+        "transe", "transformer", "transh",
     }  # fmt: skip
     file = TOY / "checkpoints" / "rotate.train.pt"
     arguments = ("--dataset", str(TOY / "dataset"), "--rank", "test")

@@ -145,6 +145,8 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
         cells += [", ".join(row["libkge_models"]), row["distribution"], "ok" if ok else "broken"]
         table.add_row(*(Text(printable(cell or "?")) for cell in [row["name"], *cells]))
     console = Console()
+    if not console.is_terminal:
+        console.width = 1000  # a file has no right edge: one line for each
     console.print(table)
     for row in rows:
         if row["health"] != "ok":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,6 +77,17 @@ def aside(progress: Progress) -> Iterator[None]:
     progress.stop()
     yield
     progress.start()
+
+
+def sampling_aside(progress: Progress) -> Callable[[KnowledgeGraph, Path], QueryStore]:
+    """Samples queries under a bar of its own, which takes the place of another, and says so."""
+
+    def sample(graph: KnowledgeGraph, folder: Path) -> QueryStore:
+        click.echo(f"queries   sampling to {printable(str(folder))}, once", err=True)
+        with aside(progress):
+            return sample_with_progress(graph, folder)
+
+    return sample
 
 
 class TrainingBar:

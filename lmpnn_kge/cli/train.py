@@ -16,7 +16,7 @@ from lmpnn_kge.cli.options import (
     seed_option,
     setting_option,
 )
-from lmpnn_kge.cli.progress import TrainingBar, aside, bar, sample_with_progress
+from lmpnn_kge.cli.progress import TrainingBar, bar, sampling_aside
 from lmpnn_kge.errors import LmpnnError, printable
 
 
@@ -76,7 +76,7 @@ def train(
                 device=device,
                 resume=resume,
                 watch=watch,
-                sample=lambda graph, folder: _sampled(graph, folder, progress),
+                sample=sampling_aside(progress),
             )
         except (Interrupted, KeyboardInterrupt) as error:
             if watch.folder is None:  # there is nothing yet to go on with
@@ -90,12 +90,6 @@ def train(
     if run.folder.has("test.json"):
         click.echo(f"test, MRR in per cent:\n\n{as_text(run.folder.read_json('test.json'))}\n")
     click.echo(f"run       {printable(str(run.folder.path))}")
-
-
-def _sampled(graph: Any, folder: Path, progress: Any) -> None:
-    click.echo(f"queries   sampling to {printable(str(folder))}, once", err=True)
-    with aside(progress):
-        sample_with_progress(graph, folder)
 
 
 class _Watch(TrainingBar):
