@@ -35,16 +35,25 @@ def conv(model, h, r):
     return (model.projection @ features.flatten() + model.projection_bias).relu()
 
 
+def on_plane(x, r):
+    normal = r[len(x) :] / r[len(x) :].norm()
+    return x - (x @ normal) * normal
+
+
 #: The papers' scores of one triple, written naively.
 PHI = {
     "complex": lambda m, h, r, t: (complex_(h) * complex_(r) * complex_(t).conj()).sum().real,
     "conve": lambda m, h, r, t: conv(m, h, r) @ t[1:] + t[0],
+    "cp": lambda m, h, r, t: (h[: len(r)] * r * t[len(r) :]).sum(),
     "distmult": lambda m, h, r, t: (h * r * t).sum(),
+    "relational_tucker3": lambda m, h, r, t: h @ (m.projection @ r).view(len(h), len(t)) @ t,
     "rescal": lambda m, h, r, t: h @ r.view(len(h), len(t)) @ t,
     "rotate": lambda m, h, r, t: (
         -((complex_(h) * torch.polar(torch.ones_like(r), r) - complex_(t)).abs().norm(m.p))
     ),
+    "simple": lambda m, h, r, t: ((h * r) @ t.roll(len(t) // 2)) / 2,
     "transe": lambda m, h, r, t: -(h + r - t).norm(m.p),
+    "transh": lambda m, h, r, t: -(on_plane(h, r) + r[: len(h)] - on_plane(t, r)).norm(m.p),
 }
 
 
@@ -56,7 +65,7 @@ def test_every_installed_backbone_keeps_the_contract(name, check):
     assert outcome.detail
 
 
-@pytest.mark.parametrize("name", list(PHI))
+@pytest.mark.parametrize("name", [*PHI, "transformer"])
 def test_the_built_in_checkpoints_rank_as_well_as_they_say(name):
     files = sorted((TOY / "checkpoints").glob(f"{name}*reciprocal*.package.pt"))
     assert files
@@ -237,8 +246,8 @@ class RotationAsProduct(RotatE):
 
 @fault("score_type", "score_entities by the definition of INNER_PRODUCT")
 class OwnScores(Product):
-    def score_entities(self, estimates):
-        return -super().score_entities(estimates)
+    def score_entities(self, estimates, relations=None):
+        return -super().score_entities(estimates, relations)
 
 
 @fault("messages", "message(inverse=True) equal to f of the id of it")
@@ -290,10 +299,10 @@ class NeverThere(Shift):
         return super().distance(a, b) + 1
 
 
-@fault("distance", "distances(a, b) equal to distance of all pairs")
+@fault("distance", "distances(a, b, relations) equal to distance of all pairs")
 class Squared(Shift):
-    def distances(self, a, b):
-        return super().distances(a, b) ** 2
+    def distances(self, a, b, relations):
+        return super().distances(a, b, relations) ** 2
 
 
 @fault("round_trip", "the same scores from a file; found a difference")
@@ -334,7 +343,7 @@ class WrongGradient(Product):
         return super().forward(heads + (heads**2).detach(), relations)
 
 
-@fault("trainable", "expected a gradient for relations; found none: f does not read them")
+@fault("trainable", "expected a gradient for relations; found none: scores do not depend on")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WorkedOutAhead(Product):
     doubled: torch.Tensor | None = None
@@ -353,6 +362,12 @@ class Hides(Product):
     def __post_init__(self):
         super().__post_init__()
         object.__setattr__(self, "_ones", torch.ones(3))
+
+
+@fault("inverse", "φ from f(t, r⁻¹); found a difference of")
+class ProjectsTheTailOnly(Shift):
+    def project(self, tails, relations):
+        return tails * self.relations[relations].sign()
 
 
 @fault("declaration", "inverse_formula exactly where invert is defined")

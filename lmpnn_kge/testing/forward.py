@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -81,7 +82,7 @@ def _demand_width(model: Backbone, width: int) -> None:
 @check(FORWARD)
 def shapes(subject: Subject) -> str:
     """f takes any number of heads [n, d] and ids [n] to [n, d], and all scores are [n, E]."""
-    for reciprocal in {True, not subject.has_inverse}:
+    for reciprocal in subject.forms:
         model = subject.make(reciprocal=reciprocal)
         for rows in (0, 1, ROWS):
             z, ids = states(model, rows), relation_ids(model, rows)
@@ -173,7 +174,7 @@ def devices(subject: Subject) -> str:
     try:
         with _OnlyOn("meta"):
             message = model.message(z, ids, inverse=True, negated=True)
-            scores = model.score_entities(message, ids)
+            scores = model.score_entities(message, model.inverse(ids))
             if model.score_type is ScoreType.DISTANCE:
                 model.distances(message, z, ids)
         scores.sum().backward()
@@ -238,7 +239,7 @@ def frozen(subject: Subject) -> str:
         "that it asks for one: some tensor in f is a parameter",
     )
     z = z.requires_grad_()
-    model.score_entities(model.message(z, ids, inverse=True), model.inverse(ids)).sum().backward()
+    model.score_entities(model.message(z, ids), ids).sum().backward()
     for name, tensor in model.tensors().items():
         reached = tensor.requires_grad or wanting[name].grad is not None
         demand(not reached, f"no gradient for {name}", "that one reaches it: keep it detached")
@@ -266,24 +267,25 @@ def gradient(subject: Subject) -> str:
 
 @check("Fields that are tensors")
 def trainable(subject: Subject) -> str:
-    """f reads its tensors from its fields, so that `pretrain` can train them."""
-    made = subject.make(dtype=torch.float64)
+    """Scores are made of the tensors in its fields, so that `pretrain` can train them."""
+    made = subject.make(reciprocal=True, dtype=torch.float64)
     tensors = {name: t.clone().requires_grad_() for name, t in made.tensors().items()}
-    ids, z, tails = relation_ids(made), states(made), states(made, seed=3)
+    ids = relation_ids(made)
+    heads, tails = ids % made.num_entities, (3 * ids + 1) % made.num_entities
 
     def value(tensors: Mapping[str, Tensor]) -> Tensor:
         model = made.with_tensors(tensors)
-        return model.score_pairs(model.forward(z, ids), tails, ids).sum()
+        scores = model.score(model.entities[heads], ids, model.entities[tails])
+        return scores.square().sum()
 
     total = value(tensors)
-    demand(total.requires_grad, "gradients for other tensors", "none: f does not read its fields")
     gradients = torch.autograd.grad(total, list(tensors.values()), allow_unused=True)
-    reached = {n: g for n, g in zip(tensors, gradients, strict=True) if g is not None}
-    demand("relations" in reached, "a gradient for relations", "none: f does not read them")
     still = {name: tensor.detach() for name, tensor in tensors.items()}
-    for name, found in reached.items():
+    for name, found in zip(tensors, gradients, strict=True):
+        if found is None:
+            raise Unmet(f"a gradient for {name}", "none: scores do not depend on this field")
         _gap(lambda t, name=name: value({**still, name: t}), still[name], found, name)  # type: ignore[misc]
-    return ", ".join(reached)
+    return ", ".join(tensors)
 
 
 def _gap(value: Callable[[Tensor], Tensor], at: Tensor, gradient: Tensor, name: str) -> float:
@@ -308,8 +310,11 @@ def _gap(value: Callable[[Tensor], Tensor], at: Tensor, gradient: Tensor, name: 
 def moves(subject: Subject) -> str:
     """Every tensor is a field, and all of them go where `.to` sends the backbone."""
     model = subject.make()
+    z, ids = states(model), relation_ids(model)
+    before = model.forward(z, ids)
     known = {id(tensor) for tensor in model.tensors().values()}
-    kept = [vars(model), *(vars(base) for base in type(model).__mro__)]
+    own = {k: v for k, v in vars(model).items() if not _is_cached(type(model), k)}
+    kept = [own, *(vars(base) for base in type(model).__mro__)]
     for name, value in (item for held in kept for item in held.items()):
         for tensor in tensors_in(value):
             demand(
@@ -323,7 +328,11 @@ def moves(subject: Subject) -> str:
     for name, tensor in double.tensors().items():
         wanted = torch.float64
         demand(tensor.dtype == wanted, f"{name} in {wanted} after .to(dtype=…)", str(tensor.dtype))
-    z, ids = states(model), relation_ids(model)
     back = double.to(dtype=torch.float32)
-    demand_same(back.forward(z, ids), model.forward(z, ids), "the same f there and back", 1e-4)
+    demand_same(back.forward(z, ids), before, "the same f there and back", 1e-4)
     return ", ".join(model.tensors())
+
+
+def _is_cached(kind: type[Backbone], name: str) -> bool:
+    """Whether it is worked out from fields, and goes when they do."""
+    return isinstance(getattr(kind, name, None), cached_property)

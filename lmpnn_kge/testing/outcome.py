@@ -34,8 +34,14 @@ class Subject:
 
     @property
     def has_inverse(self) -> bool:
-        dim = self.kind.entity_width(8)
-        return self.kind.invert(torch.zeros(1, self.kind.relation_width(dim) or dim)) is not None
+        width = self.kind.entity_width(8)
+        rows = torch.zeros(1, self.kind.relation_width(width) or width)
+        return self.kind.invert(rows) is not None
+
+    @property
+    def forms(self) -> list[bool]:
+        """What `reciprocal` can be: with inverses that are derived, if it has any, and trained."""
+        return [False, True] if self.has_inverse else [True]
 
     def make(
         self,
@@ -49,7 +55,7 @@ class Subject:
     ) -> Backbone:
         """A random one of about this width; plain where the model allows it."""
         if reciprocal is None:
-            reciprocal = not self.has_inverse
+            reciprocal = self.forms[0]
         made = self.kind.random(
             entities, relations, self.kind.entity_width(width), reciprocal=reciprocal, **fields
         )
