@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmpnn_kge.evaluation import HITS, Metrics
-from lmpnn_kge.query.patterns import NEGATIVE, POSITIVE
+from lmpnn_kge.query.patterns import NEGATIVE, POSITIVE, ordered
 
 
 def average(metrics: Mapping[str, Metrics], types: Sequence[str]) -> float | None:
@@ -40,7 +40,7 @@ def as_json(split: str, metrics: Mapping[str, Metrics]) -> dict[str, Any]:
 def as_text(results: Mapping[str, Any]) -> str:
     """The paper's row in per cent, then what it leaves out, from `as_json`."""
     blocks = [compare({"MRR": results})]
-    types = {name: results["types"][name] for name in _ordered(results["types"])}
+    types = {name: results["types"][name] for name in ordered(results["types"])}
     hits = {f"Hits@{k}": {name: found[f"hits@{k}"] for name, found in types.items()} for k in HITS}
     blocks.append(_columns(hits))
     missing = sorted({int(edges) for found in types.values() for edges in found["missing_edges"]})
@@ -58,7 +58,7 @@ def as_text(results: Mapping[str, Any]) -> str:
 
 def compare(rows: Mapping[str, Mapping[str, Any]]) -> str:
     """The MRR of several results in per cent, a row each: the paper's types, then all others."""
-    names = _ordered(dict.fromkeys(name for found in rows.values() for name in found["types"]))
+    names = ordered({name for found in rows.values() for name in found["types"]})
     paper = [name for name in names if name in (*POSITIVE, *NEGATIVE)]
     others = names[len(paper) :]
     averages = [a for a in ("A_P", "A_N") if any(found[a] is not None for found in rows.values())]
@@ -74,13 +74,6 @@ def compare(rows: Mapping[str, Mapping[str, Any]]) -> str:
             }
             blocks.append(_columns(cells))
     return "\n\n".join(blocks)
-
-
-def _ordered(types: Iterable[str]) -> list[str]:
-    """The paper's types in its order, then all others."""
-    found = list(types)
-    paper = [name for name in (*POSITIVE, *NEGATIVE) if name in found]
-    return paper + [name for name in found if name not in paper]
 
 
 def _columns(rows: Mapping[str, Mapping[str, float | None]]) -> str:

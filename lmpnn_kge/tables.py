@@ -9,7 +9,7 @@ from typing import Any
 from lmpnn_kge.document import Cell, Table, Text
 from lmpnn_kge.errors import short
 from lmpnn_kge.published import Published, published
-from lmpnn_kge.query.patterns import BETAE, EFO1
+from lmpnn_kge.query.patterns import BETAE, ordered
 from lmpnn_kge.run_record import Results
 
 NONE = "–"
@@ -51,9 +51,7 @@ class Row:
 
 def types_of(rows: Sequence[Row]) -> list[str]:
     """All query types that any row has, in the order of the field's tables."""
-    found = dict.fromkeys(name for row in rows if row.results for name in row.results.types)
-    known = [name for name in (*BETAE, *EFO1) if name in found]
-    return known + [name for name in found if name not in known]
+    return ordered({name for row in rows if row.results for name in row.results.types})
 
 
 def mrr_table(
