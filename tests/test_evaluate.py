@@ -118,6 +118,16 @@ def test_unknown_names_are_noted_and_no_known_ones_are_an_error(trained, tmp_pat
     assert "is of another graph than the checkpoint" in stderr
 
 
+def test_notes_come_before_the_wait_for_the_figures(trained, monkeypatch):
+    def broken(*arguments):
+        raise RunError("evaluation was begun")
+
+    monkeypatch.setattr("lmpnn_kge.run.evaluate", broken)
+    other = CHECKPOINTS / "rotate-l2.package.pt"
+    stderr = cli("evaluate", trained, "--checkpoint", other, code=2).stderr
+    assert stderr.index("note: ") < stderr.index("evaluation was begun")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -38,15 +38,16 @@ def evaluate(
     from lmpnn_kge.run import Run
 
     opened = Run.open(run, checkpoint=checkpoint, device=device)
+    asked = opened.queries(split, queries)
+    for note in opened.notes:  # before the wait, and before the figures that they are about
+        click.echo(f"note: {printable(note)}", err=True)
     with bar() as progress:
         task = progress.add_task("evaluating", total=None)
 
         def show(name: str, done: int) -> None:
             progress.update(task, description=f"evaluating {printable(name)}")
 
-        results = opened.evaluate(split, queries=queries, union=union, progress=show)
-    for note in opened.notes:
-        click.echo(f"note: {printable(note)}", err=True)
+        results = opened.evaluate(split, queries=asked, union=union, progress=show)
     if as_json:
         click.echo(json.dumps(results, indent=2))
     else:
