@@ -183,11 +183,7 @@ def train_on(
 ) -> Run:
     """`train` with all of its settings, on what is gathered already."""
     chosen = choose_device(device)
-    splits = material.store.splits
-    answered = {name: found.answered for name, found in splits.get("train", {}).items()}
-    answered = {name: found for name, found in answered.items() if len(found)}
-    if not answered:
-        raise RunError(f"{material.queries} has no training queries")
+    answered = training_queries(material)
     before = RunFolder.open(out, Config) if resume and is_run(Path(out), Config) else None
     folder = before or _begun(Path(out), config, material, chosen)
     with folder.alone():
@@ -195,6 +191,16 @@ def train_on(
             check_material(before, material)
             folder = _resumed(before, config)
         return _trained(folder, material, answered, chosen, watch or Silent())
+
+
+def training_queries(material: Material) -> dict[str, Queries]:
+    """What a network learns from; RunError where there is nothing."""
+    splits = material.store.splits
+    answered = {name: found.answered for name, found in splits.get("train", {}).items()}
+    answered = {name: found for name, found in answered.items() if len(found)}
+    if not answered:
+        raise RunError(f"{material.queries} has no training queries")
+    return answered
 
 
 def _trained(

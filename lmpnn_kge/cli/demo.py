@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import shlex
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from lmpnn_kge.cli.options import device_option
-from lmpnn_kge.cli.progress import TrainingBar, aside, bar, sample_with_progress
+from lmpnn_kge.cli.progress import TrainingBar, bar, sample_once
 from lmpnn_kge.errors import printable
 
 if TYPE_CHECKING:
     from lmpnn_kge.demo import Demonstration
-    from lmpnn_kge.kg import KnowledgeGraph
 
 
 @click.command()
@@ -33,13 +31,14 @@ def demo(backbone: str | None, out: str, device: str) -> None:
 
     name = backbone or next(plugin.name for plugin in discover())
     with bar() as progress:
-
-        def sample(graph: KnowledgeGraph, folder: Path) -> None:
-            with aside(progress):
-                sample_with_progress(graph, folder)
-
         try:
-            found = demonstrate(out, name, TrainingBar(progress), sample, device)
+            found = demonstrate(
+                out,
+                name,
+                TrainingBar(progress),
+                lambda graph, folder: sample_once(graph, folder, progress),
+                device,
+            )
         except Interrupted:
             click.echo("stopped and saved; the same command goes on")
             sys.exit(130)

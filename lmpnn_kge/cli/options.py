@@ -16,6 +16,18 @@ moved_checkpoint_option = click.option(
     metavar="FILE",
     help="Its checkpoint, if it has moved.",
 )
+reader_option = click.option(
+    "--backbone", metavar="NAME", help="Its backbone; the checkpoint says what it is."
+)
+dataset_option = click.option(
+    "--dataset", type=click.Path(), metavar="DIR", help="Its dataset, if not found."
+)
+queries_option = click.option(
+    "--queries", type=click.Path(), metavar="DIR", help="A query store; else sampled."
+)
+config_option = click.option(
+    "--config", metavar="NAME|FILE", help="Settings; see `lmpnn-kge config`."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 setting_option = click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting."

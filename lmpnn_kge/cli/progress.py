@@ -71,11 +71,11 @@ def sample_with_progress(
         return sample_store(graph, folder, requests, seed, provenance, show)
 
 
-@contextmanager
-def aside(progress: Progress) -> Iterator[None]:
-    """A bar that another takes the place of, for there may be one at a time."""
+def sample_once(graph: KnowledgeGraph, folder: Path, progress: Progress) -> None:
+    """Sample what training lacks, under a bar in the place of another: there may be one."""
+    click.echo(f"queries   sampling to {printable(str(folder))}, once", err=True)
     progress.stop()
-    yield
+    sample_with_progress(graph, folder)
     progress.start()
 
 

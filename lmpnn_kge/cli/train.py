@@ -10,24 +10,28 @@ from typing import Any
 import click
 
 from lmpnn_kge.cli.options import (
+    config_option,
+    dataset_option,
     device_option,
     epochs_option,
     given_settings,
+    queries_option,
+    reader_option,
     seed_option,
     setting_option,
 )
-from lmpnn_kge.cli.progress import TrainingBar, aside, bar, sample_with_progress
+from lmpnn_kge.cli.progress import TrainingBar, bar, sample_once
 from lmpnn_kge.errors import LmpnnError, printable
 
 
 @click.command()
-@click.option("--backbone", metavar="NAME", help="Its backbone; the checkpoint says what it is.")
+@reader_option
 @click.option(
     "--checkpoint", type=click.Path(readable=False), metavar="FILE", help="A LibKGE checkpoint."
 )
-@click.option("--dataset", type=click.Path(), metavar="DIR", help="Its dataset, if not found.")
-@click.option("--queries", type=click.Path(), metavar="DIR", help="A query store; else sampled.")
-@click.option("--config", metavar="NAME|FILE", help="Settings; see `lmpnn-kge config`.")
+@dataset_option
+@queries_option
+@config_option
 @setting_option
 @click.option("--out", type=click.Path(), metavar="RUN", help="The run folder; else in runs/.")
 @epochs_option
@@ -76,7 +80,7 @@ def train(
                 device=device,
                 resume=resume,
                 watch=watch,
-                sample=lambda graph, folder: _sampled(graph, folder, progress),
+                sample=lambda graph, folder: sample_once(graph, folder, progress),
             )
         except (Interrupted, KeyboardInterrupt) as error:
             if watch.folder is None:  # there is nothing yet to go on with
@@ -90,12 +94,6 @@ def train(
     if run.folder.has("test.json"):
         click.echo(f"test, MRR in per cent:\n\n{as_text(run.folder.read_json('test.json'))}\n")
     click.echo(f"run       {printable(str(run.folder.path))}")
-
-
-def _sampled(graph: Any, folder: Path, progress: Any) -> None:
-    click.echo(f"queries   sampling to {printable(str(folder))}, once", err=True)
-    with aside(progress):
-        sample_with_progress(graph, folder)
 
 
 class _Watch(TrainingBar):
