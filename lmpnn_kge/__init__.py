@@ -21,7 +21,7 @@ from lmpnn_kge.errors import (
     RunError,
 )
 from lmpnn_kge.hookspecs import hookimpl
-from lmpnn_kge.kernels import complex_product, euclidean, matmul_by_relation
+from lmpnn_kge.kernels import complex_product, euclidean, matmul_by_relation, minkowski
 from lmpnn_kge.libkge.model import LibkgeModel
 from lmpnn_kge.plugins import load_backbone
 
@@ -64,6 +64,7 @@ __all__ = [
     "load_backbone",
     "make_table",
     "matmul_by_relation",
+    "minkowski",
     "open_backbone",
     "parse",
     "rank_triples",

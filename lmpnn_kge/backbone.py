@@ -6,6 +6,8 @@ of its score. The rest is derived here, once for all backbones: messages, scores
     Type 1, inner product   φ(h, r, t) = ⟨f(h, r), t⟩
     Type 2, distance        φ(h, r, t) = −‖f(h, r) − t‖ in the model's own norm
 
+A distance may also look at the tail through the relation: t is then what `project` makes of it.
+
 Relation ids run over [0, 2R): r is a relation and r + R its inverse. A checkpoint trained with
 reciprocal relations brings all 2R rows; for any other, `invert` derives the second half.
 
@@ -14,7 +16,6 @@ torch is imported where it is used: a plugin can then be listed without it.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -88,20 +89,31 @@ class Backbone(ABC):
         return dim
 
     @staticmethod
-    def relation_width(dim: int) -> int:
-        """The width w of a relation for entities of width d; raises BackboneError for a bad d."""
+    def relation_width(dim: int) -> int | None:
+        """The width w of a relation for entities of width d; raises BackboneError for a bad d.
+
+        None where any will do; an untrained relation is then as wide as an entity.
+        """
         return dim
+
+    def project(self, tails: Tensor, relations: Tensor) -> Tensor:
+        """Type 2 only: tails as a relation sees them, which is what f(h, r) is compared with.
+
+        Shapes [..., d] and ids [...] that broadcast -> [..., d].
+        """
+        return tails
 
     def distance(self, a: Tensor, b: Tensor) -> Tensor:
         """Type 2 only: in the model's own norm; shapes [..., d] that broadcast -> [...]."""
         return (a - b).norm(dim=-1)
 
-    def distances(self, a: Tensor, b: Tensor) -> Tensor:
-        """Type 2 only: between all pairs of [n, d] and [m, d], as training one likes it, [n, m].
+    def distances(self, a: Tensor, b: Tensor, relations: Tensor) -> Tensor:
+        """Type 2 only: of estimates [n, d] to all tails [m, d], projected by ids [n] -> [n, m].
 
-        Redefine it where a matrix product gives the distances, nearly as exact and much faster.
+        Training asks for them. Redefine it where a matrix product gives the distances, nearly as
+        exact and much faster.
         """
-        return self.distance(a[:, None], b[None])
+        return self.distance(a[:, None], self.project(b[None], relations[:, None]))
 
     @classmethod
     def random_fields(cls, dim: int, generator: Generator) -> dict[str, Any]:
@@ -183,9 +195,10 @@ class Backbone(ABC):
 
         generator = torch.Generator().manual_seed(seed)
         rows = 2 * num_relations if reciprocal else num_relations
+        width = cls.relation_width(dim)
         return cls.from_tensors(
             torch.randn(num_entities, dim, generator=generator),
-            torch.randn(rows, cls.relation_width(dim), generator=generator),
+            torch.randn(rows, dim if width is None else width, generator=generator),
             reciprocal=reciprocal,
             **{**cls.random_fields(dim, generator), **fields},
         )
@@ -199,7 +212,7 @@ class Backbone(ABC):
                 f"{list(entities.shape)} and {list(relations.shape)}"
             )
         expected = cls.relation_width(entities.shape[1])
-        if relations.shape[1] != expected:
+        if expected is not None and relations.shape[1] != expected:
             raise BackboneError(
                 f"{cls.__name__} with entities of width {entities.shape[1]} needs relations of "
                 f"width {expected}, not {relations.shape[1]}"
@@ -227,10 +240,14 @@ class Backbone(ABC):
         return {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
 
     def with_tensors(self, tensors: Mapping[str, Tensor]) -> Self:
-        """The same backbone over other tensors, which gradients may reach: to train one."""
-        other = copy.copy(self)
-        for name, tensor in tensors.items():
-            object.__setattr__(other, name, tensor)
+        """The same backbone over other tensors, which gradients may reach: to train one.
+
+        Only fields are taken over, nothing that was worked out from the tensors before.
+        """
+        other = object.__new__(type(self))
+        for field in dataclasses.fields(self):
+            value = tensors[field.name] if field.name in tensors else getattr(self, field.name)
+            object.__setattr__(other, field.name, value)
         return other
 
     def to(
@@ -284,23 +301,37 @@ class Backbone(ABC):
 
     def score(self, heads: Tensor, relation: Ids | Literal["="], tails: Tensor) -> Tensor:
         """φ(h, r, t) of embeddings [n, d], not of ids -> [n]."""
-        return self.score_pairs(self.message(heads, relation), tails)
+        estimates = self.message(heads, relation)
+        return self.score_pairs(estimates, tails, None if isinstance(relation, str) else relation)
 
-    def score_pairs(self, estimates: Tensor, tails: Tensor) -> Tensor:
-        """φ of estimated tails [n, d] against a tail for each, [n]."""
+    def score_pairs(self, estimates: Tensor, tails: Tensor, relations: Ids | None = None) -> Tensor:
+        """φ of estimated tails [n, d] against a tail for each, [n].
+
+        relations are those that the estimates come from, None for equality: a distance may depend
+        on them.
+        """
         if self.score_type is ScoreType.INNER_PRODUCT:
             return (estimates * tails).sum(-1)
+        if relations is not None:
+            tails = self.project(tails, self._ids(relations).expand(len(tails)))
         return -self.distance(estimates, tails)
 
-    def score_entities(self, estimates: Tensor) -> Tensor:
-        """φ of estimated tails [n, d] against every entity, [n, E]."""
+    def score_entities(self, estimates: Tensor, relations: Ids | None = None) -> Tensor:
+        """φ of estimated tails [n, d] against every entity, [n, E]; relations as above."""
         if self.score_type is ScoreType.INNER_PRODUCT:
             return estimates @ self.entities.T
-        return -all_pairs(self.distance, estimates, self.entities)
+        if relations is None:
+            return -all_pairs(self.distance, estimates, self.entities)
+        ids = self._ids(relations).expand(len(estimates))
+        return -all_pairs(self._distance_over, estimates, self.entities, ids)
+
+    def _distance_over(self, estimates: Tensor, tails: Tensor, relations: Tensor) -> Tensor:
+        return self.distance(estimates, self.project(tails, relations))
 
     def score_tails(self, heads: Ids, relations: Ids) -> Tensor:
         """φ(h, r, ·) of ids [n] and [n] -> [n, E]."""
-        return self.score_entities(self.message(self.entities[self._ids(heads)], relations))
+        estimates = self.message(self.entities[self._ids(heads)], relations)
+        return self.score_entities(estimates, relations)
 
     def score_heads(self, relations: Ids, tails: Ids) -> Tensor:
         """φ(·, r, t) of ids [n] and [n] -> [n, E]."""

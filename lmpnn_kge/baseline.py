@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lmpnn_kge.backbone import Backbone
+from lmpnn_kge.evaluation import Scores
 from lmpnn_kge.kg import KnowledgeGraph
 from lmpnn_kge.names import rows_of
 from lmpnn_kge.query.patterns import Pattern
@@ -35,10 +36,10 @@ class Frequency:
         np.add.at(counts, (entities[s], relations[p] + backbone.num_relations), 1)
         return cls(torch.from_numpy(np.log1p(counts)))
 
-    def embed(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Tensor:
-        """Which relations end at the free variable, [disjuncts, n, 2R]."""
-        found = []
+    def answer(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Scores:
+        """By the relations that end at the free variable, the best disjunct counting."""
         width = self.entities.shape[1]
+        found = []
         for wiring in wire(pattern):
             last = [
                 (relations[:, m.relation] + (width // 2 if m.inverse else 0)) % width
@@ -47,8 +48,5 @@ class Frequency:
             ]
             none = relations.new_zeros(len(constants), width)
             found.append(sum((F.one_hot(ids, width) for ids in last), start=none))
-        return torch.stack(found).to(self.entities.dtype)
-
-    def score(self, embeddings: Tensor, out: Tensor | None = None) -> Tensor:
-        """[disjuncts, n, 2R] -> [n, E]."""
-        return torch.amax(embeddings @ self.entities.T, 0, out=out)
+        ends = torch.stack(found).to(self.entities.dtype)  # [disjuncts, n, 2R]
+        return lambda rows, out=None: torch.amax(ends[:, rows] @ self.entities.T, 0, out=out)

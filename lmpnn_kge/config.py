@@ -28,7 +28,7 @@ NO_YAML = (yaml.YAMLError, ValueError, RecursionError)
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Named values, each of its type and within its bounds; the base of the two kinds below."""
+    """Named values, each of its type and within its bounds; the base of the kinds below."""
 
     kind: ClassVar[str]  # what a folder with such settings is
     folder: ClassVar[str]  # where in configs/ their files are
@@ -147,6 +147,31 @@ class Recipe(Settings):
     save_minutes: float
     seed: int
 
+
+@dataclass(frozen=True, kw_only=True)
+class Decomposition(Settings):
+    """How queries are answered by fuzzy logic on the scores of an embedding (CQD)."""
+
+    kind = "lmpnn-kge decomposition"
+    folder = "cqd"
+    least: ClassVar = {"margin": 0, "steps": 0, "penalty": 0, "beam": 1, "seed": 0}
+    above: ClassVar = {"scale": 0, "learning_rate": 0}
+
+    # Truth
+    t_norm: Literal["product", "godel"]
+    scale: float
+    margin: float
+    # Optimisation
+    steps: int
+    learning_rate: float
+    penalty: float
+    seed: int
+    # Search
+    beam: int
+
+
+#: By the command or the method that has them.
+KINDS: dict[str, type[Settings]] = {"train": Config, "pretrain": Recipe, "cqd": Decomposition}
 
 S = TypeVar("S", bound=Settings)
 

@@ -67,18 +67,22 @@ def _average(values: npt.NDArray[Any], answers: Answers) -> float:
     return float((sums[having] / counts[having]).mean()) if having.any() else float("nan")
 
 
+class Scores(Protocol):
+    """The scores of some of the queries of a batch."""
+
+    def __call__(self, rows: slice, out: Tensor | None = None) -> Tensor:
+        """[n, E], into out where that can be."""
+
+
 class Method(Protocol):
-    """A way to answer queries: embeds them, then scores every entity against the embeddings."""
+    """A way to answer queries."""
 
     @property
     def entities(self) -> Tensor:
-        """[E, ·]: what embeddings are compared with."""
+        """[E, ·], on the device that it computes on."""
 
-    def embed(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Tensor:
-        """Queries [n, c] and [n, r] -> [disjuncts, n, ·]."""
-
-    def score(self, embeddings: Tensor, out: Tensor | None = None) -> Tensor:
-        """[disjuncts, n, ·] -> [n, E], into out if given."""
+    def answer(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Scores:
+        """Of queries [n, c] and [n, r] against every entity."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,13 @@ class Scorer:
         """A network with the settings it was trained with."""
         unit = F.normalize(model.backbone.entities, dim=-1)
         return cls(model, unit, config.union, config.depth_shift, config.constants)
+
+    def answer(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Scores:
+        """By their embeddings, which are made at once."""
+        embeddings = self.embed(pattern, constants, relations)
+        if not embeddings.isfinite().all():
+            raise RunError("answer embeddings are not finite: the network or the table is broken")
+        return lambda rows, out=None: self.score(embeddings[:, rows], out)
 
     @torch.inference_mode()
     def embed(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Tensor:
@@ -147,13 +158,10 @@ def rank_queries(
             torch.from_numpy(columns[rows].astype(np.int64)).to(device)
             for columns in (queries.constants, queries.relations)
         )
-        embeddings = method.embed(queries.pattern, constants, relations)
-        if not embeddings.isfinite().all():
-            raise RunError("answer embeddings are not finite: the network or the table is broken")
-        for part, chosen in zip(
-            embeddings.split(size, dim=1), np.split(rows, range(size, len(rows), size)), strict=True
-        ):
-            scores = method.score(part, out=buffer[: len(chosen)])
+        scores_of = method.answer(queries.pattern, constants, relations)
+        for first in range(0, len(rows), size):
+            chosen = rows[first : first + size]
+            scores = scores_of(slice(first, first + size), buffer[: len(chosen)])
             places, found = _rank(scores, queries, chosen)
             ranks[places] = found
         progress(name, start + len(rows))

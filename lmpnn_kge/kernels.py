@@ -71,9 +71,9 @@ def _matmul_in_tiles(rows: Tensor, relations: Tensor, matrices: Tensor) -> Tenso
 
 
 def all_pairs(
-    distance: Callable[[Tensor, Tensor], Tensor], queries: Tensor, table: Tensor
+    distance: Callable[..., Tensor], queries: Tensor, table: Tensor, *facts: Tensor
 ) -> Tensor:
-    """distance(q, t) for every q of [n, d] and t of [E, d] -> [n, E].
+    """distance(q, t, *facts of q) for every q of [n, d] and t of [E, d] -> [n, E].
 
     It is asked for one block of pairs at a time: on a CPU small enough to stay in its cache.
     """
@@ -83,9 +83,17 @@ def all_pairs(
     out = queries.new_empty(len(queries), len(table))
     for i in range(0, len(queries), rows):
         for j in range(0, len(table), columns):
-            block = distance(queries[i : i + rows, None], table[None, j : j + columns])
+            known = [fact[i : i + rows, None] for fact in facts]
+            block = distance(queries[i : i + rows, None], table[None, j : j + columns], *known)
             out[i : i + rows, j : j + columns] = block
     return out
+
+
+def minkowski(a: Tensor, b: Tensor, p: float) -> Tensor:
+    """The p-norm of a − b, of shapes [..., d] that broadcast -> [...]."""
+    if p == 1:
+        return (a - b).abs_().sum(-1)  # several times as fast as norm(1)
+    return (a - b).norm(p, dim=-1)
 
 
 def euclidean(a: Tensor, b: Tensor) -> Tensor:

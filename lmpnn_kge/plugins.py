@@ -70,12 +70,14 @@ def _backbone_of(entry: EntryPoint) -> type[Backbone]:
         )
     if inspect.isabstract(backbone):
         raise TypeError(f"{backbone.__name__} does not define forward")
-    models = backbone.libkge_models
+    models, projects = backbone.libkge_models, backbone.project is not Backbone.project
+    is_distance = getattr(backbone, "score_type", None) is ScoreType.DISTANCE
     for name, is_right, what in (
         ("score_type", isinstance(getattr(backbone, "score_type", None), ScoreType), "a ScoreType"),
         ("formula", isinstance(getattr(backbone, "formula", None), str), "a string"),
         ("inverse_formula", isinstance(backbone.inverse_formula, str | None), "a string or None"),
         ("libkge_models", _is_strings(models), "a tuple of strings"),
+        ("project", is_distance or not projects, "left out where scores are inner products"),
     ):
         if not is_right:
             raise TypeError(f"{backbone.__name__}.{name} must be {what}")

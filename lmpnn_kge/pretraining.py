@@ -177,10 +177,13 @@ class Pretrainer(Loop[Batch]):
             pairs = (batch.owners, batch.tails, weights / weights.sum())
             return cross_entropy(estimates, entities, *pairs, self.recipe.label_smoothing)
         noise = entities if batch.negatives is None else F.embedding(batch.negatives, entities)
-        scores = estimates @ noise.T if inner else -model.distances(estimates, noise)  # [n, K]
+        if inner:
+            scores = estimates @ noise.T  # [n, K]
+        else:
+            scores = -model.distances(estimates, noise, batch.relations)
         more = math.log(len(entities) / len(noise))  # for those that were not drawn
         tails = F.embedding(batch.tails, entities)
-        truth = model.score_pairs(estimates[batch.owners], tails)
+        truth = model.score_pairs(estimates[batch.owners], tails, batch.relations[batch.owners])
         losses = F.softplus(scores.logsumexp(1)[batch.owners] + more - truth)
         return (weights * losses).sum() / weights.sum()
 

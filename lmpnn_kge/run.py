@@ -17,7 +17,7 @@ from lmpnn_kge.columns import Queries
 from lmpnn_kge.config import DEFAULT, Config, load_config, to_yaml
 from lmpnn_kge.device import choose_device, choose_precision, describe_device
 from lmpnn_kge.errors import ConfigError, QueryError, RunError, choices, short
-from lmpnn_kge.evaluation import Scorer, evaluate
+from lmpnn_kge.evaluation import Scorer, capped, evaluate
 from lmpnn_kge.libkge.checkpoint import read_checkpoint
 from lmpnn_kge.libkge.dataset import name_rows
 from lmpnn_kge.loop import Silent, Watch, epochs_done
@@ -83,15 +83,18 @@ class Run:
         *,
         queries: str | Path | QueryStore | None = None,
         union: Union | None = None,
+        limit: int | None = None,
         progress: Hear = lambda name, done: None,
     ) -> dict[str, Any]:
         """The metrics of a split of the run's own queries or of others, as `--json` prints them.
 
-        queries is a folder, or what `queries` made of one.
+        queries is a folder, or what `queries` made of one; limit takes so many queries of each type
+        at most, evenly spread.
         """
         scorer = dataclasses.replace(self.scorer, union=union or self.scorer.union)
         found = queries if isinstance(queries, QueryStore) else self.queries(split, queries)
-        metrics = evaluate(scorer, found.splits[split], progress)
+        ranked = {name: columns.ranked for name, columns in found.splits[split].items()}
+        metrics = evaluate(scorer, ranked if limit is None else capped(ranked, limit), progress)
         if not metrics:
             raise RunError(f"{found.folder} has no hard answers in {split!r}, nothing to rank")
         return as_json(split, metrics)

@@ -51,8 +51,8 @@ class RotatE(Backbone):
         moduli = (a_re - b_re).square_().addcmul_(imaginary, imaginary).sqrt_()
         return moduli.sum(-1) if self.p == 1 else moduli.norm(self.p, dim=-1)
 
-    def distances(self, a: Tensor, b: Tensor) -> Tensor:
-        return euclidean(a, b) if self.p == 2 else super().distances(a, b)
+    def distances(self, a: Tensor, b: Tensor, relations: Tensor) -> Tensor:
+        return euclidean(a, b) if self.p == 2 else super().distances(a, b, relations)
 
     @classmethod
     def random_fields(cls, dim: int, generator: Generator) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lmpnn_kge import Backbone, ScoreType, euclidean, hookimpl
+from lmpnn_kge import Backbone, ScoreType, euclidean, hookimpl, minkowski
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -31,12 +31,10 @@ class TransE(Backbone):
         return -relations
 
     def distance(self, a: Tensor, b: Tensor) -> Tensor:
-        if self.p == 1:
-            return (a - b).abs_().sum(-1)  # several times as fast as norm(1)
-        return (a - b).norm(self.p, dim=-1)
+        return minkowski(a, b, self.p)
 
-    def distances(self, a: Tensor, b: Tensor) -> Tensor:
-        return euclidean(a, b) if self.p == 2 else super().distances(a, b)
+    def distances(self, a: Tensor, b: Tensor, relations: Tensor) -> Tensor:
+        return euclidean(a, b) if self.p == 2 else super().distances(a, b, relations)
 
     @classmethod
     def random_fields(cls, dim: int, generator: Generator) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from lmpnn_kge.against_libkge import _harmless
 from lmpnn_kge.cli import main
 
 from .conftest import TOY
+from .libkge_files import content, save
 
 CHECKPOINTS = TOY / "checkpoints"
 
@@ -36,9 +37,9 @@ def test_module_and_version():
 def test_backbones_as_a_table_of_one_line_each():
     lines = run("backbones").stdout.splitlines()
     assert lines[0].split()[:2] == ["name", "type"]
-    assert "rotate" in lines[5]
-    assert "−θ" in lines[5]
-    assert all(line.split()[-1] == "ok" for line in lines[1:7])
+    assert "rotate" in lines[7]
+    assert "−θ" in lines[7]
+    assert all(line.split()[-1] == "ok" for line in lines[1:12])
 
 
 def test_backbones_as_json():
@@ -95,9 +96,9 @@ def test_inspect_with_the_folder_misses_nothing(toy_dataset):
     assert (facts["ids"], facts["missing"]) == (True, [])
 
 
-def test_inspect_a_model_that_no_backbone_reads_says_so():
-    output = inspect("cp.package.pt").stdout
-    assert "CP, plain" in output
+def test_inspect_a_model_that_no_backbone_reads_says_so(tmp_path):
+    output = inspect(save(tmp_path / "mine.pt", content("mine", "Mine"))).stdout
+    assert "Mine, plain" in output
     assert "which no installed backbone reads" in output
 
 

@@ -1,11 +1,14 @@
 """From nothing to answers."""
 
+import shlex
+
 import pytest
 
 from lmpnn_kge import demo, pretraining
 from lmpnn_kge.config import load_config, load_settings
 from lmpnn_kge.run import train
 
+from .test_docs import README, shell_lines
 from .toy_runs import cli
 
 
@@ -40,6 +43,10 @@ def test_a_demonstration_goes_the_whole_way_and_is_not_repeated(tmp_path, monkey
     assert "epoch" not in second.stderr
     assert second.stdout == first.stdout
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")} == before
+    asked = [line for line in shell_lines(README) if line.startswith("lmpnn-kge ask demo/")]
+    assert asked
+    for line in asked:  # what README asks of the demonstration
+        assert "predicted" in cli(*shlex.split(line)[1:]).stdout
 
 
 def test_what_is_damaged_is_made_again(tmp_path, monkeypatch):

@@ -2,7 +2,10 @@
 
 import re
 import shlex
+import subprocess
 
+import click
+import pytest
 from click.testing import CliRunner
 
 from lmpnn_kge import hookspecs
@@ -14,10 +17,38 @@ from .environments import Environment, build_wheel
 
 README = (ROOT / "README.md").read_text()
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+RESULTS = (ROOT / "docs" / "results.md").read_text()
 
 
 def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def shell_lines(text: str) -> list[str]:
+    """The commands of blocks that are not followed here."""
+    return [line for block in blocks(text, "sh") for line in block.splitlines() if line]
+
+
+#: Who runs them instead; make's targets are tried without running what CI runs anyway.
+ELSEWHERE = {
+    "pip install -c constraints.txt .": "test_install",
+    "lmpnn-kge ask demo/": "test_demo",
+}
+
+
+@pytest.mark.parametrize("line", shell_lines(README + CONTRIBUTING + RESULTS))
+def test_every_other_command_is_run_elsewhere_or_needs_a_download(line):
+    command, _, remark = line.partition("#")
+    program, *arguments = shlex.split(command)
+    if program == "make":
+        run = subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+    elif "needs a download" in remark:
+        name, *options = arguments
+        command = main.get_command(click.Context(main), name)
+        command.make_context(name, options)  # which fails where an option does not exist
+    else:
+        assert any(line.startswith(known) for known in ELSEWHERE), line
 
 
 def test_the_readme_followed_literally(monkeypatch, tmp_path):
@@ -64,7 +95,7 @@ def test_the_plugin_of_the_guide_installs_and_loads(tmp_path):
 def test_every_hook_and_every_point_of_the_contract_is_documented():
     hooks = [name for name in vars(hookspecs) if name.startswith("lmpnn_kge_")]
     contract = ["forward", "invert", "relation_width", "distance", "random_fields"]
-    contract += ["from_libkge", "to_libkge", "entity_width", "distances"]
+    contract += ["from_libkge", "to_libkge", "entity_width", "distances", "project"]
     attributes = ["score_type", "formula", "inverse_formula", "libkge_models"]
     assert all(hasattr(Backbone, name) for name in contract)
     assert hooks

@@ -16,6 +16,8 @@ HEAVY = {"torch", "duckdb", "numpy", "matplotlib", "safetensors"}
         ["--version"],
         ["backbones"],
         ["backbones", "--json"],
+        ["backbones", "check", "--help"],
+        ["backbones", "new", "--help"],
         ["inspect", "--help"],
         ["train", "--help"],
         ["evaluate", "--help"],

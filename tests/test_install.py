@@ -78,7 +78,12 @@ def test_the_wheel_holds_package_plugins_configs_and_nothing_else(wheel):
     configs = {f"lmpnn_kge/{path.relative_to(ROOT)}" for path in ROOT.glob("configs/**/*.yaml")}
     assert plugins
     assert configs
-    assert files >= plugins | configs | {"lmpnn_kge/py.typed", "lmpnn_kge/published.yaml"}
+    templates = {
+        path.relative_to(ROOT).as_posix() for path in (ROOT / "lmpnn_kge/scaffold").rglob("*.txt")
+    }
+    assert templates
+    assert files >= plugins | configs | templates
+    assert files >= {"lmpnn_kge/py.typed", "lmpnn_kge/published.yaml"}
     assert {file.split("/")[0].split("-")[0] for file in files} == {
         "lmpnn_kge", *plugins
     }  # fmt: skip
@@ -86,7 +91,8 @@ def test_the_wheel_holds_package_plugins_configs_and_nothing_else(wheel):
 
 def test_the_wheel_works_outside_the_checkout(environment, tmp_path):
     assert set(environment.backbones(tmp_path)) == {
-        "complex", "conve", "distmult", "rescal", "rotate", "transe"
+        "complex", "conve", "cp", "distmult", "relational_tucker3", "rescal", "rotate", "simple",
+        "transe", "transformer", "transh",
     }  # fmt: skip
     file = TOY / "checkpoints" / "rotate.train.pt"
     arguments = ("--dataset", str(TOY / "dataset"), "--rank", "test")

@@ -5,7 +5,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmpnn_kge.kernels import _matmul_in_tiles, all_pairs, complex_product, matmul_by_relation
+from lmpnn_kge.kernels import (
+    _matmul_in_tiles,
+    all_pairs,
+    complex_product,
+    matmul_by_relation,
+    minkowski,
+)
 
 
 def test_complex_product_is_that_of_complex_numbers():
@@ -44,3 +50,15 @@ def test_all_pairs_covers_every_block():
     queries, table = torch.randn(19, 70), torch.randn(4100, 70)
     distances = all_pairs(lambda a, b: (a - b).abs().sum(-1), queries, table)
     torch.testing.assert_close(distances, torch.cdist(queries, table, p=1.0))
+
+
+def test_all_pairs_tells_every_block_the_facts_of_its_queries():
+    queries, table, facts = torch.randn(19, 70), torch.randn(4100, 70), torch.randn(19)
+    distances = all_pairs(lambda a, b, c: (a - b).norm(dim=-1) + c, queries, table, facts)
+    torch.testing.assert_close(distances, torch.cdist(queries, table) + facts[:, None])
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2.0, float("inf")])
+def test_minkowski_is_the_p_norm_of_the_difference(p):
+    a, b = torch.randn(4, 1, 6), torch.randn(5, 6)
+    torch.testing.assert_close(minkowski(a, b, p), torch.cdist(a[:, 0], b, p=p))

@@ -19,13 +19,18 @@ def reference(path):
     return np.load(REFERENCES[path.name.rsplit(".", 2)[0]])
 
 
+def tolerance(backbone):
+    """LibKGE's TransH adds 1e-6 to every coordinate of a difference, which ours does not."""
+    return 1e-5 + 1e-6 * backbone.dim * (type(backbone).__name__ == "TransH")
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_scores_are_those_of_libkge(path):
     backbone, expected = open_backbone(path), reference(path)
     tails = backbone.score_tails(expected["sp_s"], expected["sp_p"]).numpy()
     heads = backbone.score_heads(expected["po_p"], expected["po_o"]).numpy()
-    np.testing.assert_allclose(tails, expected["sp"], rtol=0, atol=1e-5)
-    np.testing.assert_allclose(heads, expected["po"], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(tails, expected["sp"], rtol=0, atol=tolerance(backbone))
+    np.testing.assert_allclose(heads, expected["po"], rtol=0, atol=tolerance(backbone))
     if backbone.entity_ids is not None:
         assert backbone.entity_ids == expected["entity_ids"].tolist()
         assert backbone.relation_ids == expected["relation_ids"].tolist()
@@ -54,9 +59,10 @@ def test_ranking_reproduces_the_metric_that_libkge_recorded(path, toy_dataset):
     assert ranking.mrr == pytest.approx(recorded.value, abs=1e-6)
 
 
-def test_a_model_that_no_backbone_reads_is_named():
-    with pytest.raises(PluginError, match="is a CP, which no installed backbone reads"):
-        open_backbone(TOY / "checkpoints" / "cp.package.pt")
+def test_a_model_that_no_backbone_reads_is_named(tmp_path):
+    file = save(tmp_path / "mine.pt", content("mine", "Mine"))
+    with pytest.raises(PluginError, match="is a Mine, which no installed backbone reads"):
+        open_backbone(file)
 
 
 def test_files_of_early_2019_have_neither_type_nor_model_tuple(tmp_path):

@@ -26,6 +26,11 @@ class Letters(Sound):
     libkge_models = "CP"
 
 
+class Projecting(Sound):
+    def project(self, tails, relations):
+        return -tails
+
+
 class Untyped(Backbone):
     formula = "h"
 
@@ -85,6 +90,7 @@ def test_a_misspelled_hook_is_refused_by_its_name(install):
         (dict, "must return a subclass of Backbone"),
         (Untyped, "Untyped.score_type must be a ScoreType"),
         (Unfinished, "Unfinished does not define forward"),
+        (Projecting, "Projecting.project must be left out where scores are inner products"),
         (Letters, "Letters.libkge_models must be a tuple of strings"),
     ],
 )

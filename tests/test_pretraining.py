@@ -47,7 +47,7 @@ def test_questions_are_all_pairs_in_both_directions_with_all_their_tails(toy_dat
 
 @pytest.mark.parametrize("loss", ["1vsall", "kvsall"])
 @pytest.mark.parametrize("negatives", [0, 7])
-@pytest.mark.parametrize("name", ["complex", "transe"])
+@pytest.mark.parametrize("name", ["complex", "transe", "transh"])
 def test_the_loss_is_the_cross_entropy_of_every_tail(tmp_path, toy_dataset, name, negatives, loss):
     made = trainer(tmp_path, toy_dataset, name, loss=loss, negatives=negatives, penalty=0.0)
     batch = next(made.batches(0, 0))

@@ -419,6 +419,17 @@ def test_many_runs_have_tables_and_no_pictures(sketched, copy, tmp_path):
         assert {figure.name for figure in document.figures} - {"missing"} == drawn
 
 
+def test_what_evaluate_printed_is_a_row_beside_runs(sketched, copy, here):
+    run = copy(mrr={"1p": 0.5})
+    (here / "cqd.json").write_text(json.dumps(results({"1p": 0.25})))
+    cli("report", run, "-o", "out", "--beside", "CQD=cqd.json")
+    assert re.search(r"\| CQD +\| +25.0 +\|", (here / "out" / "report.md").read_text())
+    assert "NAME=FILE" in cli("report", run, "--beside", "cqd.json", code=2).stderr
+    assert "cannot be read" in cli("report", run, "--beside", "CQD=none.json", code=2).stderr
+    (here / "cqd.json").write_text("{}")
+    assert "holds no metrics" in cli("report", run, "--beside", "CQD=cqd.json", code=2).stderr
+
+
 def test_a_report_is_beside_its_run_unless_told_otherwise(sketched, copy, here):
     one, two = copy("one"), copy("two")
     assert cli("report", one).stdout.split() == ["report", str(one / "report" / "report.html")]

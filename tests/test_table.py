@@ -307,6 +307,8 @@ def test_an_unknown_table_is_said_with_those_there_are(here):
     assert "no table is called 'ablatoin'; did you mean 'ablation'? choose from: " in stderr
     assert "ablation, backbones, or a file that ends in .yaml" in stderr
     assert "cannot be read" in cli("table", "no.yaml", "--checkpoint", ROTATE, code=2).stderr
+    given = ["--checkpoint", ROTATE, "--beside", "none.json"]
+    assert "not of the form NAME=FILE" in cli("table", "ablation", *given, code=2).stderr
     assert "Missing option '--checkpoint'" in cli("table", "ablation", code=2).stderr
     with pytest.raises(RunError, match="give a checkpoint"):
         make_table("ablation", [])

@@ -6,19 +6,28 @@ import click
 
 from lmpnn_kge.cli.options import setting_option
 
+kind_option = click.option(
+    "--for",
+    "kind",
+    type=click.Choice(["train", "pretrain", "cqd"]),
+    default="train",
+    show_default=True,
+    help="The command or the method whose settings they are.",
+)
+
 
 @click.group()
 def config() -> None:
-    """Settings of training: the shipped configurations, and what they come to."""
+    """Settings: the shipped configurations, and what they come to."""
 
 
 @config.command("list")
-@click.option("--pretrain", is_flag=True, help="Those of `pretrain` instead of `train`.")
-def list_(pretrain: bool) -> None:
+@kind_option
+def list_(kind: str) -> None:
     """The shipped configurations, each with its first line."""
-    from lmpnn_kge.config import Config, Recipe, shipped
+    from lmpnn_kge.config import KINDS, shipped
 
-    files = shipped(Recipe if pretrain else Config)
+    files = shipped(KINDS[kind])
     width = max(map(len, files))
     for name, file in sorted(files.items()):
         first = file.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
@@ -26,10 +35,12 @@ def list_(pretrain: bool) -> None:
 
 
 @config.command()
+@kind_option
 @click.option("--config", "name", default="default", metavar="NAME|FILE", help="Where to begin.")
 @setting_option
-def show(name: str, settings: tuple[str, ...]) -> None:
-    """Print every setting that `train` would use with the same options, as YAML."""
-    from lmpnn_kge.config import load_config, parse_settings, to_yaml
+def show(kind: str, name: str, settings: tuple[str, ...]) -> None:
+    """Print every setting that a command would use with the same options, as YAML."""
+    from lmpnn_kge.config import DEFAULT, KINDS, load_settings, parse_settings, to_yaml
 
-    click.echo(to_yaml(load_config(name, parse_settings(settings))), nl=False)
+    found = load_settings(KINDS[kind], [DEFAULT, name], parse_settings(settings))
+    click.echo(to_yaml(found), nl=False)

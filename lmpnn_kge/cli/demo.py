@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lmpnn_kge.cli.options import device_option
-from lmpnn_kge.cli.progress import TrainingBar, bar, sample_once
+from lmpnn_kge.cli.progress import TrainingBar, bar, sampling_aside
 from lmpnn_kge.errors import printable
 
 if TYPE_CHECKING:
@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--backbone", metavar="NAME", help="The first of `lmpnn-kge backbones` if not given.")
-@click.option("--out", default="demo", show_default=True, type=click.Path(), metavar="DIR")
+@click.option(
+    "--out",
+    default="demo",
+    show_default=True,
+    type=click.Path(),
+    metavar="DIR",
+    help="Where all of it goes.",
+)
 @device_option
 def demo(backbone: str | None, out: str, device: str) -> None:
     """Embed a graph of the world's countries and cities, train LMPNN on it, and ask it questions.
@@ -32,13 +39,8 @@ def demo(backbone: str | None, out: str, device: str) -> None:
     name = backbone or next(plugin.name for plugin in discover())
     with bar() as progress:
         try:
-            found = demonstrate(
-                out,
-                name,
-                TrainingBar(progress),
-                lambda graph, folder: sample_once(graph, folder, progress),
-                device,
-            )
+            watch, sample = TrainingBar(progress), sampling_aside(progress)
+            found = demonstrate(out, name, watch, sample, device)
         except Interrupted:
             click.echo("stopped and saved; the same command goes on")
             sys.exit(130)

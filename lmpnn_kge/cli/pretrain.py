@@ -24,7 +24,7 @@ from lmpnn_kge.errors import printable
 @click.option(
     "-o", "--out", required=True, type=click.Path(), metavar="FILE", help="The checkpoint to write."
 )
-@click.option("--config", metavar="NAME|FILE", help="Settings; see `config list --pretrain`.")
+@click.option("--config", metavar="NAME|FILE", help="Settings; see `config list --for pretrain`.")
 @setting_option
 @epochs_option
 @seed_option

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,12 +71,23 @@ def sample_with_progress(
         return sample_store(graph, folder, requests, seed, provenance, show)
 
 
-def sample_once(graph: KnowledgeGraph, folder: Path, progress: Progress) -> None:
-    """Sample what training lacks, under a bar in the place of another: there may be one."""
-    click.echo(f"queries   sampling to {printable(str(folder))}, once", err=True)
+@contextmanager
+def aside(progress: Progress) -> Iterator[None]:
+    """A bar that another takes the place of, for there may be one at a time."""
     progress.stop()
-    sample_with_progress(graph, folder)
+    yield
     progress.start()
+
+
+def sampling_aside(progress: Progress) -> Callable[[KnowledgeGraph, Path], QueryStore]:
+    """Samples queries under a bar of its own, which takes the place of another, and says so."""
+
+    def sample(graph: KnowledgeGraph, folder: Path) -> QueryStore:
+        click.echo(f"queries   sampling to {printable(str(folder))}, once", err=True)
+        with aside(progress):
+            return sample_with_progress(graph, folder)
+
+    return sample
 
 
 class TrainingBar:

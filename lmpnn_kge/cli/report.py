@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from lmpnn_kge.cli.options import beside_option, read_beside
 from lmpnn_kge.errors import printable
 
 
@@ -19,8 +20,15 @@ from lmpnn_kge.errors import printable
     help="A folder, NAME.html or NAME.md; else RUN/report, or ./report for several runs.",
 )
 @click.option("--against", metavar="GRAPH", help="Show what is published on this graph.")
+@beside_option
 @click.option("--title", metavar="TEXT", help="The heading of the report.")
-def report(runs: tuple[str, ...], out: str | None, against: str | None, title: str | None) -> None:
+def report(
+    runs: tuple[str, ...],
+    out: str | None,
+    against: str | None,
+    beside: tuple[str, ...],
+    title: str | None,
+) -> None:
     """Write tables and plots over RUNs, beside the paper's numbers, as HTML and Markdown.
 
     The HTML is one file that needs no other; the Markdown has its plots beside it. Runs on graphs
@@ -29,5 +37,6 @@ def report(runs: tuple[str, ...], out: str | None, against: str | None, title: s
     from lmpnn_kge.report import write_report
 
     place = Path(out) if out is not None else Path(runs[0] if len(runs) == 1 else ".") / "report"
-    file = write_report(runs, place, title=title, against=against)
+    rows = read_beside(beside)
+    file = write_report(runs, place, title=title, beside=rows, against=against)
     click.echo(f"report    {printable(str(file))}")

@@ -9,17 +9,19 @@ from typing import Any
 import click
 
 from lmpnn_kge.cli.options import (
+    beside_option,
     config_option,
     dataset_option,
     device_option,
     epochs_option,
     given_settings,
     queries_option,
+    read_beside,
     reader_option,
     seed_option,
     setting_option,
 )
-from lmpnn_kge.cli.progress import TrainingBar, bar, sample_once
+from lmpnn_kge.cli.progress import TrainingBar, bar, sampling_aside
 from lmpnn_kge.errors import printable
 
 
@@ -48,6 +50,7 @@ from lmpnn_kge.errors import printable
     help="Train each row with the seeds 0 to N-1, and show mean ± standard deviation.",
 )
 @click.option("--out", type=click.Path(), metavar="DIR", help="Its folder; else in tables/.")
+@beside_option
 @device_option
 def table(
     table: str,
@@ -61,6 +64,7 @@ def table(
     seed: int | None,
     seeds: int | None,
     out: str | None,
+    beside: tuple[str, ...],
     device: str,
 ) -> None:
     """Train and test LMPNN in many settings, and print a row for each.
@@ -88,7 +92,8 @@ def table(
                 device=device,
                 watch=_Watch(progress),
                 tell=lambda text: click.echo(f"training  {printable(text)}", err=True),
-                sample=lambda graph, folder: sample_once(graph, folder, progress),
+                sample=sampling_aside(progress),
+                beside=read_beside(beside),
             )
         except (Interrupted, KeyboardInterrupt) as error:
             saved = " and saved" if isinstance(error, Interrupted) else ""

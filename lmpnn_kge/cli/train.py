@@ -20,7 +20,7 @@ from lmpnn_kge.cli.options import (
     seed_option,
     setting_option,
 )
-from lmpnn_kge.cli.progress import TrainingBar, bar, sample_once
+from lmpnn_kge.cli.progress import TrainingBar, bar, sampling_aside
 from lmpnn_kge.errors import LmpnnError, printable
 
 
@@ -80,7 +80,7 @@ def train(
                 device=device,
                 resume=resume,
                 watch=watch,
-                sample=lambda graph, folder: sample_once(graph, folder, progress),
+                sample=sampling_aside(progress),
             )
         except (Interrupted, KeyboardInterrupt) as error:
             if watch.folder is None:  # there is nothing yet to go on with

@@ -93,6 +93,15 @@ class LibkgeCheckpoint:
         except ValueError as error:
             raise self.error(str(error)) from error
 
+    def projected_relations(self) -> tuple[Tensor, Tensor]:
+        """The rows [R, b] that relations are projected from, and the projection [w, b]."""
+        try:
+            rows = _embeddings(self.state, "_relation_embedder.base_embedder")
+            name = "_relation_embedder.projection.weight"
+            return rows, _tensor(self.state, name, None, rows.shape[1])
+        except ValueError as error:
+            raise self.error(str(error)) from error
+
     def error(self, reason: str) -> CheckpointError:
         return CheckpointError(f"{self.path}: {reason}")
 

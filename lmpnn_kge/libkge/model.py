@@ -19,6 +19,7 @@ class LibkgeModel:
     section: str  # where LibKGE keeps its options, and the name of its NAME.yaml
     entities: Tensor  # [E, d]
     relations: Tensor  # [R, w], or [2R, w] if reciprocal
+    projection: Tensor | None = None  # [v, w]: makes relations of width v of the table's rows
     options: Mapping[str, Any] = field(default_factory=dict)  # with dotted keys
     scorer: Mapping[str, Tensor] = field(default_factory=dict)
 

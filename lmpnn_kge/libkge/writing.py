@@ -80,8 +80,16 @@ def _options(model: LibkgeModel, reciprocal: bool) -> dict[str, Any]:
         "model": section,
         f"{section}.class_name": model.name,
         f"{section}.entity_embedder.type": "lookup_embedder",
-        f"{section}.relation_embedder.type": "lookup_embedder",
     }
+    sizes = {
+        "entity_embedder.dim": model.entities.shape[1],
+        "relation_embedder.dim": model.relations.shape[1],
+    }
+    if model.projection is None:
+        options[f"{section}.relation_embedder.type"] = "lookup_embedder"
+    else:  # by the embedder that is LibKGE's default for the model
+        sizes["relation_embedder.base_embedder.dim"] = sizes["relation_embedder.dim"]
+        sizes["relation_embedder.dim"] = len(model.projection)
     place = section
     if reciprocal:
         place = f"{RECIPROCAL}.base_model"
@@ -91,19 +99,18 @@ def _options(model: LibkgeModel, reciprocal: bool) -> dict[str, Any]:
             f"{RECIPROCAL}.class_name": RECIPROCAL_CLASS,
             f"{place}.type": section,
         }
-    sizes = {
-        "entity_embedder.dim": model.entities.shape[1],
-        "relation_embedder.dim": model.relations.shape[1],
-    }
     own = {**sizes, **model.options}
     return options | {f"{place}.{name}": value for name, value in own.items()}
 
 
 def _state(model: LibkgeModel, reciprocal: bool) -> OrderedDict[str, Tensor]:
-    tensors = {
-        "_entity_embedder._embeddings.weight": model.entities,
-        "_relation_embedder._embeddings.weight": model.relations,
-    } | {f"_scorer.{name}": tensor for name, tensor in model.scorer.items()}
+    tensors = {"_entity_embedder._embeddings.weight": model.entities}
+    if model.projection is None:
+        tensors["_relation_embedder._embeddings.weight"] = model.relations
+    else:
+        tensors["_relation_embedder.base_embedder._embeddings.weight"] = model.relations
+        tensors["_relation_embedder.projection.weight"] = model.projection
+    tensors |= {f"_scorer.{name}": tensor for name, tensor in model.scorer.items()}
     state = OrderedDict((name, _stored(model, name, t)) for name, t in tensors.items())
     if reciprocal:  # the base model lists the same tensors a second time
         state.update([(f"_base_model.{name}", tensor) for name, tensor in state.items()])

@@ -1,0 +1,81 @@
+"""Methods that need no training, on any checkpoint: CQD and the frequency of tails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lmpnn_kge.baseline import Frequency
+from lmpnn_kge.config import DEFAULT, Decomposition, load_settings
+from lmpnn_kge.cqd import Cqd, CqdBeam
+from lmpnn_kge.device import choose_device
+from lmpnn_kge.errors import ConfigError, DatasetError, QueryError, RunError, choices
+from lmpnn_kge.evaluation import Method, capped, evaluate
+from lmpnn_kge.kg import KnowledgeGraph
+from lmpnn_kge.material import Material, Sample, gather
+from lmpnn_kge.results import as_json
+from lmpnn_kge.sampling import sample_store
+
+METHODS = ("cqd", "cqd-beam", "frequency")
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """The metrics of a method, as `evaluate --json` prints them, and what there is to say."""
+
+    results: dict[str, Any]
+    notes: list[str]
+
+
+def evaluate_method(
+    name: str,
+    checkpoint: str | Path,
+    *,
+    backbone: str | None = None,
+    dataset: str | Path | None = None,
+    queries: str | Path | None = None,
+    split: str = "test",
+    limit: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    progress: Callable[[str, int], object] = lambda name, done: None,
+    tell: Callable[[str], object] = lambda note: None,
+    sample: Sample = sample_store,
+) -> Evaluated:
+    """Rank the hard answers of a split with a method on a checkpoint, as `train` finds them.
+
+    limit takes so many queries of each type at most, evenly spread; tell hears the notes before
+    anything is ranked.
+    """
+    if name not in METHODS:
+        raise ConfigError(f"no method is called {name!r}; {choices(name, METHODS)}")
+    material = gather(
+        checkpoint, backbone=backbone, dataset=dataset, queries=queries, sample=sample
+    )
+    store = material.store
+    if split not in store.splits:
+        raise QueryError(
+            f"{material.queries} has no split {split!r}; {choices(split, store.splits)}"
+        )
+    method = _method(name, material, settings or {}, device)
+    for note in material.notes:
+        tell(note)
+    ranked = {kind: found.ranked for kind, found in store.splits[split].items()}
+    found = evaluate(method, ranked if limit is None else capped(ranked, limit), progress)
+    if not found:
+        raise RunError(f"{material.queries} has no hard answers in {split!r}, nothing to rank")
+    return Evaluated(as_json(split, found), material.notes)
+
+
+def _method(name: str, material: Material, settings: Mapping[str, Any], device: str) -> Method:
+    if name == "frequency":
+        if settings:
+            raise ConfigError("frequency has no settings")
+        if material.dataset is None:
+            raise DatasetError("frequency counts training edges: give --dataset DIR")
+        return Frequency.of(KnowledgeGraph.open(material.dataset), material.backbone)
+    decomposition = load_settings(Decomposition, [DEFAULT], settings)
+    moved = material.backbone.to(choose_device(device))
+    return (Cqd if name == "cqd" else CqdBeam).of(moved, decomposition)

@@ -1,0 +1,54 @@
+"""CP (Hitchcock, 1927): an entity has a vector as a head and one as a tail, [head ‖ tail].
+
+φ = Σ h₁ ∘ r ∘ t₂. Towards heads a plain model answers with the other half by the same row r, so a
+relation is half as wide as an entity in both directions, as LibKGE has it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lmpnn_kge import Backbone, BackboneError, ScoreType, hookimpl
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class CP(Backbone):
+    score_type = ScoreType.INNER_PRODUCT
+    formula = "[0 ‖ h₁ ∘ r]"
+    inverse_formula = "[t₂ ∘ r ‖ 0]"
+    libkge_models = ("CP",)
+
+    def forward(self, heads: Tensor, relations: Tensor) -> Tensor:
+        import torch
+
+        rows = self.relations[relations]  # [n, d / 2]
+        as_head, as_tail = heads.chunk(2, dim=-1)
+        estimate = as_head * rows
+        nothing = torch.zeros_like(estimate)
+        if self.reciprocal:
+            return torch.cat([nothing, estimate], dim=-1)
+        backwards = (relations >= self.num_relations)[:, None]
+        head = torch.where(backwards, as_tail * rows, nothing)
+        tail = torch.where(backwards, nothing, estimate)
+        return torch.cat([head, tail], dim=-1)
+
+    @staticmethod
+    def invert(relations: Tensor) -> Tensor:
+        return relations
+
+    @staticmethod
+    def entity_width(dim: int) -> int:
+        return dim + dim % 2
+
+    @staticmethod
+    def relation_width(dim: int) -> int:
+        if dim % 2:
+            raise BackboneError(f"CP needs an even entity width, not {dim}")
+        return dim // 2
+
+
+@hookimpl
+def lmpnn_kge_backbone() -> type[Backbone]:
+    return CP
