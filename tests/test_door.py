@@ -22,6 +22,7 @@ HEAVY = {"torch", "duckdb", "numpy", "matplotlib", "safetensors"}
         ["train", "--help"],
         ["evaluate", "--help"],
         ["report", "--help"],
+        ["table", "--help"],
         ["config", "list"],
         ["config", "show", "--config", "paper-nell", "--set", "seed=1"],
     ],

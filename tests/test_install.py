@@ -75,7 +75,7 @@ def third_party(tmp_path, name, source):
 def test_the_wheel_holds_package_plugins_configs_and_nothing_else(wheel):
     files = set(zipfile.ZipFile(wheel).namelist())
     plugins = {path.name for path in (ROOT / "plugins").glob("*.py")}
-    configs = {f"lmpnn_kge/configs/{path.name}" for path in (ROOT / "configs").glob("*.yaml")}
+    configs = {f"lmpnn_kge/{path.relative_to(ROOT)}" for path in ROOT.glob("configs/**/*.yaml")}
     assert plugins
     assert configs
     templates = {

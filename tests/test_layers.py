@@ -81,6 +81,10 @@ ORDER = [
     "tables",
     "plots",
     "report",
+    "table_file",
+    "table_plan",
+    "table_report",
+    "run_table",
     "demo",
     "",  # the package itself: the public names
     "cli.options",
@@ -97,6 +101,7 @@ ORDER = [
     "cli.queries",
     "cli.report",
     "cli.sample",
+    "cli.table",
     "cli.train",
     "cli",
     "__main__",
