@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from lmpnn_kge.ranking import Ranking, rank_triples
     from lmpnn_kge.report import write_report
     from lmpnn_kge.run import Run, train
+    from lmpnn_kge.run_table import make_table
 
 __version__ = "0.1.0"
 
@@ -67,6 +68,7 @@ __all__ = [
     "euclidean",
     "hookimpl",
     "load_backbone",
+    "make_table",
     "matmul_by_relation",
     "minkowski",
     "open_backbone",
@@ -95,6 +97,7 @@ _LAZY = {
     "write_report": "lmpnn_kge.report",
     "Run": "lmpnn_kge.run",
     "train": "lmpnn_kge.run",
+    "make_table": "lmpnn_kge.run_table",
     "save_backbone": "lmpnn_kge_safetensors",
 }
 

@@ -187,7 +187,7 @@ def load_settings(
     """Settings of files or shipped configurations, later ones over earlier, then single ones."""
     values: dict[str, Any] = {}
     for name in names:
-        values |= _read(_find(kind, name))
+        values |= read_mapping(find_file(kind.folder, name, "configuration"))
     return make_settings(kind, {**values, **(settings or {})})
 
 
@@ -224,23 +224,30 @@ def to_yaml(config: Settings) -> str:
 
 def shipped(kind: type[Settings] = Config) -> dict[str, Path]:
     """The configurations of a kind that come with the package, by name."""
-    folder = next(folder for folder in FOLDERS if folder.is_dir()) / kind.folder
-    return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
+    return shipped_files(kind.folder)
 
 
-def _find(kind: type[Settings], name: str | Path) -> Path:
-    known = shipped(kind)
+def shipped_files(folder: str) -> dict[str, Path]:
+    """The files of a folder in configs/, by name."""
+    place = next(place for place in FOLDERS if place.is_dir()) / folder
+    return {file.stem: file for file in sorted(place.glob("*.yaml"))}
+
+
+def find_file(folder: str, name: str | Path, what: str) -> Path:
+    """A shipped file by its name, or a user's own by its path."""
+    known = shipped_files(folder)
     if str(name) in known:
         return known[str(name)]
     if Path(name).suffix in (".yaml", ".yml"):
         return Path(name)
     raise ConfigError(
-        f"no configuration is called {str(name)!r}; {choices(str(name), known)}, "
+        f"no {what} is called {str(name)!r}; {choices(str(name), known)}, "
         "or a file that ends in .yaml"
     )
 
 
-def _read(file: Path) -> dict[str, Any]:
+def read_mapping(file: Path) -> dict[Any, Any]:
+    """The content of a YAML file of `key: value` lines."""
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, *NO_YAML) as error:

@@ -71,13 +71,16 @@ class Progress:
     stale: int = 0  # validations since then
     history: list[dict[str, Any]] = field(default_factory=list)
 
-    def check(self) -> None:
-        """TypeError where it comes from a file that is damaged."""
-        counts = (self.epoch, self.step, self.stale)
-        if not all(type(count) is int for count in counts) or not isinstance(self.history, list):
+    @classmethod
+    def of(cls, facts: Any) -> Progress:
+        """As a file has it; TypeError where that is damaged."""
+        found = cls(**facts)
+        counts = (found.epoch, found.step, found.stale)
+        if not all(type(count) is int for count in counts) or not isinstance(found.history, list):
             raise TypeError("the progress is none")
-        if not isinstance(self.best, float | None):
+        if not isinstance(found.best, float | None):
             raise TypeError("the best validation is no number")
+        return found
 
     def finished(self, epochs: int, patience: int) -> bool:
         return self.epoch >= epochs or 0 < patience <= self.stale
@@ -243,11 +246,9 @@ class Loop(ABC, Generic[B]):
             copy_weights(self.weights, _part(tensors, "model."))
             self._restore_optimiser(_part(tensors, "optimiser."))
             self.loss.copy_(tensors["loss"])
-            self.progress = Progress(**facts)
-            self.progress.check()
+            self.progress = Progress.of(facts)
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
-            reason = short(" ".join(str(error).split()))
-            raise RunError(f"{self.folder.path / STATE} is damaged: {reason}") from error
+            raise _damaged(self.folder, error) from error
 
     def _restore_optimiser(self, tensors: Mapping[str, Tensor]) -> None:
         state: dict[int, dict[str, Tensor]] = {}
@@ -261,6 +262,22 @@ class Loop(ABC, Generic[B]):
                 raise ValueError("the optimiser has weights of other shapes")
         groups = self.optimiser.state_dict()["param_groups"]
         self.optimiser.load_state_dict({"state": state, "param_groups": groups})
+
+
+def epochs_done(folder: RunFolder[Any]) -> int:
+    """How many epochs of a run are finished."""
+    if not folder.has(STATE):
+        return 0
+    _, facts = folder.read_tensors(STATE)
+    try:
+        return Progress.of(facts).epoch
+    except TypeError as error:
+        raise _damaged(folder, error) from error
+
+
+def _damaged(folder: RunFolder[Any], error: Exception) -> RunError:
+    reason = short(" ".join(str(error).split()))
+    return RunError(f"{folder.path / STATE} is damaged: {reason}")
 
 
 def copy_weights(weights: Mapping[str, Tensor], source: Mapping[str, Tensor]) -> None:

@@ -40,13 +40,14 @@ class Material:
     notes: list[str]
 
     @property
-    def name(self) -> str:
-        """A name for a run: that of the graph and that of the backbone.
+    def graph(self) -> str:
+        """The graph's name for use in paths: it comes from a file, and must not lead elsewhere."""
+        return re.sub(r"[^\w.-]+", "-", self.store.graph)[:100]
 
-        A graph's name comes from a file: it must not lead elsewhere.
-        """
-        graph = re.sub(r"[^\w.-]+", "-", self.store.graph)
-        return f"{graph[:100]}-{self.reader}"
+    @property
+    def name(self) -> str:
+        """A name for a run: that of the graph and that of the backbone."""
+        return f"{self.graph}-{self.reader}"
 
 
 def gather(

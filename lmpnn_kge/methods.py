@@ -41,11 +41,13 @@ def evaluate_method(
     settings: Mapping[str, Any] | None = None,
     device: str = "auto",
     progress: Callable[[str, int], object] = lambda name, done: None,
+    tell: Callable[[str], object] = lambda note: None,
     sample: Sample = sample_store,
 ) -> Evaluated:
     """Rank the hard answers of a split with a method on a checkpoint, as `train` finds them.
 
-    limit takes so many queries of each type at most, evenly spread.
+    limit takes so many queries of each type at most, evenly spread; tell hears the notes before
+    anything is ranked.
     """
     if name not in METHODS:
         raise ConfigError(f"no method is called {name!r}; {choices(name, METHODS)}")
@@ -58,6 +60,8 @@ def evaluate_method(
             f"{material.queries} has no split {split!r}; {choices(split, store.splits)}"
         )
     method = _method(name, material, settings or {}, device)
+    for note in material.notes:
+        tell(note)
     ranked = {kind: found.ranked for kind, found in store.splits[split].items()}
     found = evaluate(method, ranked if limit is None else capped(ranked, limit), progress)
     if not found:

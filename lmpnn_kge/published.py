@@ -22,6 +22,9 @@ MAJOR = "tb:major"
 #: The one that compares embeddings trained with LibKGE.
 BACKBONES = "tb:LMPNN-KGs"
 
+#: The one that changes one setting at a time, and what it calls the row without a change.
+ABLATION, BEST = "tb:ablation", "best choice"
+
 
 @dataclass(frozen=True)
 class Published:

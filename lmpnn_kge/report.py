@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,16 @@ from lmpnn_kge.tables import (
 )
 from lmpnn_kge.whole import write_whole
 
-#: More panels than that are no picture any more.
+#: More panels, bars or curves than that are no picture any more.
 MOST_PANELS = 8
 
 #: The name of the files of a report in a folder.
 STEM = "report"
+
+
+Folders = Sequence[str | Path] | Mapping[str, str | Path]
+
+Runs = Mapping[str, RunRecord]  # by the name they have in the report
 
 
 @dataclass(frozen=True)
@@ -40,10 +45,11 @@ class Section:
 
     title: str
     blocks: Sequence[Block]
+    first: bool = False  # whether it comes before everything else
 
 
 def write_report(
-    folders: Sequence[str | Path],
+    folders: Folders,
     out: str | Path,
     *,
     title: str | None = None,
@@ -86,7 +92,7 @@ def _files(document: Document, out: Path) -> tuple[dict[Path, str], Path]:
 
 
 def make_report(
-    folders: Sequence[str | Path],
+    folders: Folders,
     *,
     title: str | None = None,
     sections: Sequence[Section] = (),
@@ -95,16 +101,17 @@ def make_report(
 ) -> Document:
     """A report over runs, as a document.
 
+    folders may have the names of the runs in the report, else they are called like their folders;
     beside has further rows, as `evaluate --json` prints them, on the queries of the first run;
     against is the graph whose published numbers are shown, if the runs' own name does not say.
     """
     if not folders:
         raise LmpnnError("a report needs a run: give the folder of one or more")
     graph = None if against is None else published_graph(against)
-    records = [read_run(folder) for folder in {Path(f).resolve(): f for f in folders}.values()]
-    runs = dict(zip(_names(records), records, strict=True))
+    runs = _read(folders)
     others = [Row(name, read_results(found, name)) for name, found in (beside or {}).items()]
-    blocks: list[Block] = [Heading("Runs"), _overview(runs)]
+    blocks = _added(section for section in sections if section.first)
+    blocks += [Heading("Runs"), _overview(runs)]
     groups = _groups(runs)
     if len(groups) > 1:
         blocks.append(
@@ -115,20 +122,27 @@ def make_report(
         about = next(iter(group.values())).graph + (f": {', '.join(group)}" if groups[1:] else "")
         blocks.append(Heading(f"Answering queries on {about}"))
         blocks += _answering(group, [] if place else others, graph, f"-{place + 1}" * bool(place))
-    for section in sections:
-        blocks += [Heading(section.title), *section.blocks]
+    blocks += _added(section for section in sections if not section.first)
     blocks += [*_training(runs), *_settings(runs), *_provenance(runs)]
     if title is None:
         title = f"Report on {', '.join(runs) if len(runs) < 4 else f'{len(runs)} runs'}"
     return Document(title, blocks)
 
 
-Runs = Mapping[str, RunRecord]  # by the name they have in the report
+def _read(folders: Folders) -> Runs:
+    if isinstance(folders, Mapping):
+        return {name: read_run(folder) for name, folder in folders.items()}
+    places = list({Path(folder).resolve(): Path(folder) for folder in folders}.values())
+    return {name: read_run(p) for name, p in zip(tell_apart(places), places, strict=True)}
 
 
-def _names(records: Sequence[RunRecord]) -> list[str]:
-    """The runs' folders, with as many of their parents as it takes to tell them apart."""
-    parts = [record.path.resolve().parts for record in records]
+def _added(sections: Iterable[Section]) -> list[Block]:
+    return [b for section in sections for b in (Heading(section.title), *section.blocks)]
+
+
+def tell_apart(paths: Sequence[Path]) -> list[str]:
+    """The names of files or folders, with as many of their parents as it takes."""
+    parts = [path.resolve().parts for path in paths]
     depths = range(1, max(map(len, parts)) + 1)
     candidates = (["/".join(found[-depth:]) for found in parts] for depth in depths)
     return next(names for names in candidates if len(set(names)) == len(names))
@@ -181,8 +195,9 @@ def _answering(runs: Runs, others: Sequence[Row], against: str | None, suffix: s
         published_name(row): {name: value / 100 for name, value in row.mrr.items()}
         for row in references.values()
     }
-    plot = plot_types(types, {row.name: row.mrr for row in having}, marks)
-    blocks.append(Figure(f"types{suffix}", plot, f"MRR on test by query type, {first.graph}."))
+    if len(having) <= MOST_PANELS:
+        plot = plot_types(types, {row.name: row.mrr for row in having}, marks)
+        blocks.append(Figure(f"types{suffix}", plot, f"MRR on test by query type, {first.graph}."))
     blocks += [Heading("Hits", 3), hits_table(types, having)]
     blocks += _missing(types, having, suffix)
     if references:
@@ -240,6 +255,8 @@ def _training(runs: Runs) -> list[Block]:
     curves = [_curve(name, run) for name, run in runs.items() if run.epochs]
     if not curves:
         return [Heading("Training"), "No epoch is finished yet."]
+    if len(curves) > MOST_PANELS:
+        return [Heading("Training"), "There are too many runs to draw; report on a few of them."]
     caption = (
         "By epoch: the training loss, and MRR on valid; a dot marks the network that was kept."
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from statistics import fmean, stdev
 from typing import Any
 
 from lmpnn_kge.evaluation import HITS, Metrics
-from lmpnn_kge.query.patterns import NEGATIVE, POSITIVE
+from lmpnn_kge.query.patterns import NEGATIVE, POSITIVE, ordered
+
+AVERAGES = ("A_P", "A_N")
 
 
 def average(metrics: Mapping[str, Metrics], types: Sequence[str]) -> float | None:
@@ -40,13 +43,16 @@ def as_json(split: str, metrics: Mapping[str, Metrics]) -> dict[str, Any]:
 def as_text(results: Mapping[str, Any]) -> str:
     """The paper's row in per cent, then what it leaves out, from `as_json`."""
     blocks = [compare({"MRR": results})]
-    types = {name: results["types"][name] for name in _ordered(results["types"])}
-    hits = {f"Hits@{k}": {name: found[f"hits@{k}"] for name, found in types.items()} for k in HITS}
+    types = {name: results["types"][name] for name in ordered(results["types"])}
+    hits = {
+        f"Hits@{k}": {name: percent_of([found[f"hits@{k}"]]) for name, found in types.items()}
+        for k in HITS
+    }
     blocks.append(_columns(hits))
     missing = sorted({int(edges) for found in types.values() for edges in found["missing_edges"]})
     by_edges = {
         f"{edges} missing": {
-            name: found["missing_edges"].get(str(edges), {}).get("mrr")
+            name: percent_of([found["missing_edges"].get(str(edges), {}).get("mrr")])
             for name, found in types.items()
         }
         for edges in missing
@@ -58,39 +64,57 @@ def as_text(results: Mapping[str, Any]) -> str:
 
 def compare(rows: Mapping[str, Mapping[str, Any]]) -> str:
     """The MRR of several results in per cent, a row each: the paper's types, then all others."""
-    names = _ordered(dict.fromkeys(name for found in rows.values() for name in found["types"]))
-    paper = [name for name in names if name in (*POSITIVE, *NEGATIVE)]
-    others = names[len(paper) :]
-    averages = [a for a in ("A_P", "A_N") if any(found[a] is not None for found in rows.values())]
+    return compare_seeds({label: [results] for label, results in rows.items()})
+
+
+def compare_seeds(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """The same for rows of several results: their mean ± standard deviation."""
+    names = columns_of([found for results in rows.values() for found in results])
+    paper = [name for name in names if name in (*POSITIVE, *NEGATIVE, *AVERAGES)]
     blocks = []
-    for group, more in ((paper, averages), (others, [])):
+    for group in (paper, [name for name in names if name not in paper]):
         if group:
             cells = {
-                label: {
-                    **{name: results["types"].get(name, {}).get("mrr") for name in group},
-                    **{name: results[name] for name in more},
-                }
+                label: {name: percent_of(column(results, name)) for name in group}
                 for label, results in rows.items()
             }
             blocks.append(_columns(cells))
     return "\n\n".join(blocks)
 
 
-def _ordered(types: Iterable[str]) -> list[str]:
-    """The paper's types in its order, then all others."""
-    found = list(types)
-    paper = [name for name in (*POSITIVE, *NEGATIVE) if name in found]
-    return paper + [name for name in found if name not in paper]
+def columns_of(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What a table over some results has columns for: types, and averages where there are any."""
+    types = ordered({name for found in results for name in found["types"]})
+    return types + [a for a in AVERAGES if any(found[a] is not None for found in results)]
 
 
-def _columns(rows: Mapping[str, Mapping[str, float | None]]) -> str:
+def column(results: Sequence[Mapping[str, Any]], name: str) -> list[float | None]:
+    """One number of each of some results: the MRR of a type, or an average."""
+    if name in AVERAGES:
+        return [found[name] for found in results]
+    return [found["types"].get(name, {}).get("mrr") for found in results]
+
+
+def mean_of(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known and len(known) == len(values) else None
+
+
+def percent_of(values: Sequence[float | None]) -> str:
+    """The mean in per cent ± the standard deviation of a sample; nothing where one is missing."""
+    mean = mean_of(values)
+    if mean is None:
+        return ""
+    spread = stdev(value for value in values if value is not None) if len(values) > 1 else None
+    return f"{100 * mean:.1f}" + ("" if spread is None else f"±{100 * spread:.1f}")
+
+
+def _columns(rows: Mapping[str, Mapping[str, str]]) -> str:
     names = list(next(iter(rows.values())))
     left = max(len(label) for label in rows)
-    widths = [max(5, len(name)) for name in names]
+    widths = [max(5, len(n), *(len(cells[n]) for cells in rows.values())) for n in names]
     lines = [" " * left + "".join(f" {n:>{w}}" for n, w in zip(names, widths, strict=True))]
-    for label, values in rows.items():
-        cells = ("" if v is None else f"{100 * v:.1f}" for v in values.values())
-        lines.append(
-            f"{label:<{left}}" + "".join(f" {c:>{w}}" for c, w in zip(cells, widths, strict=True))
-        )
+    for label, cells in rows.items():
+        shown = zip(cells.values(), widths, strict=True)
+        lines.append(f"{label:<{left}}" + "".join(f" {cell:>{width}}" for cell, width in shown))
     return "\n".join(lines)

@@ -19,7 +19,7 @@ from lmpnn_kge.device import choose_device, choose_precision, describe_device
 from lmpnn_kge.errors import ConfigError, QueryError, RunError, choices, short
 from lmpnn_kge.evaluation import Scorer, capped, evaluate
 from lmpnn_kge.libkge.dataset import name_rows
-from lmpnn_kge.loop import Silent, Watch
+from lmpnn_kge.loop import Silent, Watch, epochs_done
 from lmpnn_kge.material import Material, Sample, facts_of, gather, join_queries
 from lmpnn_kge.network import Lmpnn
 from lmpnn_kge.opening import build, find_reader, read_checkpoint
@@ -80,17 +80,18 @@ class Run:
         self,
         split: str = "test",
         *,
-        queries: str | Path | None = None,
+        queries: str | Path | QueryStore | None = None,
         union: Union | None = None,
         limit: int | None = None,
         progress: Hear = lambda name, done: None,
     ) -> dict[str, Any]:
         """The metrics of a split of the run's own queries or of others, as `--json` prints them.
 
-        limit takes so many queries of each type at most, evenly spread.
+        queries is a folder, or what `queries` made of one; limit takes so many queries of each type
+        at most, evenly spread.
         """
         scorer = dataclasses.replace(self.scorer, union=union or self.scorer.union)
-        found = self.queries(split, queries)
+        found = queries if isinstance(queries, QueryStore) else self.queries(split, queries)
         ranked = {name: columns.ranked for name, columns in found.splits[split].items()}
         metrics = evaluate(scorer, ranked if limit is None else capped(ranked, limit), progress)
         if not metrics:
@@ -146,7 +147,6 @@ def train(
     resume goes on with the run in that folder, if there is one: to the same end, bit for bit on a
     CPU, as if it had not been stopped.
     """
-    watch = watch or Silent()
     # All that can be wrong is found before the queries are sampled, which may take long.
     settled = load_config(DEFAULT if config is None else config, settings)
     before = None
@@ -162,24 +162,47 @@ def train(
         queries = queries or facts["queries"]["folder"]
     if checkpoint is None:
         raise RunError("nothing to train on: give a checkpoint, or a run to resume")
-    chosen = choose_device(device)
+    choose_device(device)
     material = gather(
         checkpoint, backbone=backbone, dataset=dataset, queries=queries, sample=sample
     )
+    out = Path(out or Path("runs") / material.name)
+    if before is None and resume and is_run(out, Config):
+        before = RunFolder.open(out, Config)
+    if before is not None and config is None:  # then what is not said stays as it was
+        settled = dataclasses.replace(before.config, **_checked(settings or {}))
+    return train_on(material, settled, out, device=device, resume=resume, watch=watch)
+
+
+def train_on(
+    material: Material,
+    config: Config,
+    out: str | Path,
+    *,
+    device: str = "auto",
+    resume: bool = False,
+    watch: Watch | None = None,
+) -> Run:
+    """`train` with all of its settings, on what is gathered already."""
+    chosen = choose_device(device)
+    answered = training_queries(material)
+    before = RunFolder.open(out, Config) if resume and is_run(Path(out), Config) else None
+    folder = before or _begun(Path(out), config, material, chosen)
+    with folder.alone():
+        if before is not None:
+            check_material(before, material)
+            folder = _resumed(before, config)
+        return _trained(folder, material, answered, chosen, watch or Silent())
+
+
+def training_queries(material: Material) -> dict[str, Queries]:
+    """What a network learns from; RunError where there is nothing."""
     splits = material.store.splits
     answered = {name: found.answered for name, found in splits.get("train", {}).items()}
     answered = {name: found for name, found in answered.items() if len(found)}
     if not answered:
         raise RunError(f"{material.queries} has no training queries")
-    out = Path(out or Path("runs") / material.name)
-    if before is None and resume and is_run(out, Config):
-        before = RunFolder.open(out, Config)
-    folder = before or _begun(out, settled, material, chosen)
-    with folder.alone():
-        if before is not None:
-            _check_same(before, material)
-            folder = _resumed(before, config, settings)
-        return _trained(folder, material, answered, chosen, watch)
+    return answered
 
 
 def _trained(
@@ -232,38 +255,42 @@ def _begun(
     return RunFolder.create(out, config, facts, dataclasses.asdict(material.vocabulary))
 
 
-def _check_same(run: RunFolder[Config], material: Material) -> None:
+def check_material(run: RunFolder[Config], material: Material) -> None:
     """RunError where a run began with something else."""
     facts = facts_of(material, file_hash)
-    names = _names_of(run)
+    names, began = _names_of(run), f"{run.path} began with; choose another --out"
     if facts["checkpoint"]["sha256"] != run.facts["checkpoint"]["sha256"]:
-        raise RunError(f"{material.checkpoint} is not the checkpoint that {run.path} began with")
+        raise RunError(f"{material.checkpoint} is not the checkpoint that {began}")
     if facts["queries"]["sha256"] != run.facts["queries"].get("sha256"):
-        raise RunError(f"{material.queries} are not the queries that {run.path} began with")
+        raise RunError(f"{material.queries} are not the queries that {began}")
     if (names.entity_ids, names.relation_ids) != (
         material.vocabulary.entity_ids,
         material.vocabulary.relation_ids,
     ):
-        raise RunError(f"{material.dataset} has other names than {run.path} began with")
+        raise RunError(f"{material.dataset} has other names than {began}")
 
 
-def _resumed(
-    run: RunFolder[Config], config: str | Path | None, settings: Mapping[str, Any] | None
-) -> RunFolder[Config]:
-    """A run with the settings it began with; only the number of epochs may change."""
-    values = dataclasses.asdict(run.config)
-    if config is not None:
-        wanted = load_config(config, settings)
-    else:
-        wanted = dataclasses.replace(run.config, **_checked(settings or {}))
-    differing = [k for k, v in values.items() if getattr(wanted, k) != v and k != "epochs"]
+def check_settings(run: RunFolder[Config], wanted: Config) -> None:
+    """ConfigError where a run began with other settings."""
+    differing = [key for key, value in vars(run.config).items() if getattr(wanted, key) != value]
     if differing:
         raise ConfigError(
             f"{run.path} began with other settings of {', '.join(differing)}; leave them out, or "
-            "begin another run with --out"
+            "choose another --out"
+        )
+
+
+def _resumed(run: RunFolder[Config], wanted: Config) -> RunFolder[Config]:
+    """A run with the settings it began with; only the number of epochs may change."""
+    check_settings(run, dataclasses.replace(wanted, epochs=run.config.epochs))
+    if wanted.epochs < run.config.epochs and wanted.epochs < (done := epochs_done(run)):
+        raise ConfigError(
+            f"{run.path} has {done} epochs behind it and cannot go back to {wanted.epochs}; ask "
+            f"for {done} or more, or choose another --out"
         )
     if wanted.epochs != run.config.epochs:
-        run.remove("test.json")  # first: it must not outlive what it was made of
+        for made in run.path.glob("test*.json"):  # first: they must not outlive their network
+            run.remove(made.name)
         run.write("config.yaml", to_yaml(wanted).encode())
     return RunFolder.open(run.path, Config)
 

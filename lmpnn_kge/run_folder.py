@@ -7,6 +7,7 @@ state.safetensors   where training stands: network, optimiser, progress; what --
 model.safetensors   the best network so far: what evaluation reads
 metrics.jsonl       a line for every epoch
 test.json           the metrics on the test queries
+test-merge.json     the same with disjunctions merged, or test-dnf.json, where a table asks for it
 """
 
 from __future__ import annotations

@@ -25,14 +25,11 @@ from lmpnn_kge.columns import Answers, Int32s, Queries
 from lmpnn_kge.errors import DatasetError, QueryError, choices, short
 from lmpnn_kge.libkge.dataset import SPLITS, name_rows
 from lmpnn_kge.query.formula import And, Atom, Constant, Equal, Formula, Not, Or, Term
-from lmpnn_kge.query.patterns import BETAE, EFO1, parse_pattern
+from lmpnn_kge.query.patterns import ordered, parse_pattern
 from lmpnn_kge.whole import UNFINISHED, whole_folder
 
 FORMAT = 1
 KIND = "lmpnn-kge query store"
-
-
-_ORDER = {name: place for place, name in enumerate([*BETAE, *EFO1])}
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +130,8 @@ def write_store(folder: str | Path, store: QueryStore) -> QueryStore:
         for split in sorted(map(_split_name, store.splits), key=SPLITS.index):
             (aside / split).mkdir()
             found = store.splits[split]
-            names = sorted(found, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
             splits[split] = {
-                name: _write(aside / split, name, found[name], limits) for name in names
+                name: _write(aside / split, name, found[name], limits) for name in ordered(found)
             }
         for name, ids in (("entities", store.entity_ids), ("relations", store.relation_ids)):
             (aside / f"{name}.json").write_text(json.dumps(name_rows(list(ids)), indent=0) + "\n")

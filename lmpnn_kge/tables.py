@@ -8,8 +8,8 @@ from typing import Any
 
 from lmpnn_kge.document import Cell, Table, Text
 from lmpnn_kge.errors import short
-from lmpnn_kge.published import Published, published
-from lmpnn_kge.query.patterns import BETAE, EFO1
+from lmpnn_kge.published import ABLATION, Published, published
+from lmpnn_kge.query.patterns import BETAE, ordered
 from lmpnn_kge.run_record import Results
 
 NONE = "–"
@@ -51,9 +51,7 @@ class Row:
 
 def types_of(rows: Sequence[Row]) -> list[str]:
     """All query types that any row has, in the order of the field's tables."""
-    found = dict.fromkeys(name for row in rows if row.results for name in row.results.types)
-    known = [name for name in (*BETAE, *EFO1) if name in found]
-    return known + [name for name in found if name not in known]
+    return ordered({name for row in rows if row.results for name in row.results.types})
 
 
 def mrr_table(
@@ -136,7 +134,7 @@ def published_table(graph: str) -> Table:
     """Every model of the paper once, without its ablations."""
     rows: dict[str, Published] = {}
     for row in published(graph):
-        if row.table != "tb:ablation":
+        if row.table != ABLATION:
             rows.setdefault(row.name, row)
     columns = [*BETAE, "A_P", "A_N"]
     cells = [
@@ -178,7 +176,9 @@ def percent(value: float | None) -> str:
 
 def _difference(value: float | None, printed: float) -> str:
     """In points of per cent, with its sign."""
-    if value is None:
-        return NONE
-    text = f"{100 * value - printed:+.1f}"
+    return NONE if value is None else signed(100 * value - printed)
+
+
+def signed(points: float) -> str:
+    text = f"{points:+.1f}"
     return "0.0" if float(text) == 0 else text.replace("-", "−")

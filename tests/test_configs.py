@@ -4,6 +4,8 @@ import pytest
 import yaml
 
 from lmpnn_kge.config import load_config
+from lmpnn_kge.published import ABLATION, BEST, published
+from lmpnn_kge.table_file import read_table
 
 from .conftest import ROOT
 
@@ -23,3 +25,22 @@ def test_every_value_has_its_reason_and_can_be_loaded(path):
 def test_the_paper_has_settings_for_its_three_graphs():
     names = {path.stem for path in CONFIGS}
     assert names >= {"paper-fb15k", "paper-fb15k-237", "paper-nell"}
+
+
+@pytest.mark.parametrize("table", sorted((ROOT / "configs" / "tables").glob("*.yaml")))
+def test_every_table_can_be_made_of_every_configuration(table):
+    for config in CONFIGS:
+        rows = read_table(table.stem, config.stem)
+        assert next(iter(rows.values())) == load_config(config.stem)
+        assert set(rows) == {"base", *(yaml.safe_load(table.read_text()) or {})}
+
+
+def test_the_ablation_has_all_rows_of_the_paper():
+    rows = read_table("ablation")
+    printed = {row.setting for row in published(table=ABLATION)}
+    assert printed - set(rows) == {BEST}
+    for name, key in (("ε", "epsilon"), ("T", "temperature")):
+        values = {n: vars(config)[key] for n, config in rows.items() if n.startswith(f"{name} = ")}
+        assert values == {n: float(n.removeprefix(f"{name} = ")) for n in values}
+    assert {config.depth_shift for config in rows.values()} == {-1, 0, 1, 2, 3}
+    assert rows["L − 1"].depth_shift == -1

@@ -36,6 +36,8 @@ def shell_lines(text: str) -> list[str]:
 ELSEWHERE = {
     "pip install -c constraints.txt .": "test_install",
     "lmpnn-kge ask demo/": "test_demo",
+    "lmpnn-kge backbones new my-model": "test_scaffold",
+    "lmpnn-kge backbones check my-model": "test_scaffold",
 }
 
 

@@ -1,5 +1,6 @@
 """Runs in use: evaluated, moved, opened again, asked."""
 
+import dataclasses
 import json
 import shutil
 
@@ -10,6 +11,7 @@ import lmpnn_kge
 from lmpnn_kge import QueryError, Run, RunError
 from lmpnn_kge.kg import KnowledgeGraph
 from lmpnn_kge.results import as_json, as_text
+from lmpnn_kge.store import QueryStore, write_store
 
 from .conftest import TOY
 from .toy_runs import CHECKPOINTS, ROTATE, TYPES, cli, sample_few, train_tiny
@@ -101,21 +103,40 @@ def test_other_queries_are_joined_by_name(trained, tmp_path):
 
 
 def test_unknown_names_are_noted_and_no_known_ones_are_an_error(trained, tmp_path, toy_queries):
-    from dataclasses import replace
-
-    from lmpnn_kge.store import QueryStore, write_store
-
     store = QueryStore.open(toy_queries)
     some = [f"new {name}" if row < 3 else name for row, name in enumerate(store.entity_ids)]
-    write_store(tmp_path / "some", replace(store, entity_ids=some))
+    write_store(tmp_path / "some", dataclasses.replace(store, entity_ids=some))
     result = cli("evaluate", trained, "--queries", tmp_path / "some", "--json")
     assert "note: " in result.stderr
     assert "unknown entities: 3" in result.stderr
     assert strict(result.stdout)["types"]
     none = [f"new {name}" for name in store.entity_ids]
-    write_store(tmp_path / "none", replace(store, entity_ids=none))
+    write_store(tmp_path / "none", dataclasses.replace(store, entity_ids=none))
     stderr = cli("evaluate", trained, "--queries", tmp_path / "none", code=2).stderr
     assert "is of another graph than the checkpoint" in stderr
+
+
+def test_notes_come_before_the_wait_for_the_figures(trained, monkeypatch):
+    def broken(*arguments):
+        raise RunError("evaluation was begun")
+
+    monkeypatch.setattr("lmpnn_kge.run.evaluate", broken)
+    other = CHECKPOINTS / "rotate-l2.package.pt"
+    stderr = cli("evaluate", trained, "--checkpoint", other, code=2).stderr
+    assert stderr.index("note: ") < stderr.index("evaluation was begun")
+
+
+def test_so_do_those_of_a_method(tmp_path, toy_queries, monkeypatch):
+    def broken(*arguments):
+        raise RunError("evaluation was begun")
+
+    store = QueryStore.open(toy_queries)
+    some = [f"new {name}" if row < 3 else name for row, name in enumerate(store.entity_ids)]
+    write_store(tmp_path / "some", dataclasses.replace(store, entity_ids=some))
+    monkeypatch.setattr("lmpnn_kge.methods.evaluate", broken)
+    given = ["--checkpoint", ROTATE, "--dataset", TOY / "dataset", "--queries", tmp_path / "some"]
+    stderr = cli("evaluate", "--method", "frequency", *given, code=2).stderr
+    assert stderr.index("unknown entities: 3") < stderr.index("evaluation was begun")
 
 
 @pytest.mark.parametrize(

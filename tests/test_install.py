@@ -76,10 +76,15 @@ def third_party(tmp_path, name, source):
 def test_the_wheel_holds_package_plugins_configs_and_nothing_else(wheel):
     files = set(zipfile.ZipFile(wheel).namelist())
     plugins = {path.name for path in (ROOT / "plugins").glob("*.py")}
-    configs = {f"lmpnn_kge/configs/{path.name}" for path in (ROOT / "configs").glob("*.yaml")}
+    configs = {f"lmpnn_kge/{path.relative_to(ROOT)}" for path in ROOT.glob("configs/**/*.yaml")}
     assert plugins
     assert configs
-    assert files >= plugins | configs | {"lmpnn_kge/py.typed", "lmpnn_kge/published.yaml"}
+    templates = {
+        path.relative_to(ROOT).as_posix() for path in (ROOT / "lmpnn_kge/scaffold").rglob("*.txt")
+    }
+    assert templates
+    assert files >= plugins | configs | templates
+    assert files >= {"lmpnn_kge/py.typed", "lmpnn_kge/published.yaml"}
     assert {file.split("/")[0].split("-")[0] for file in files} == {
         "lmpnn_kge", *plugins
     }  # fmt: skip

@@ -106,6 +106,6 @@ def test_tensorboard_gets_the_curves(here, toy_queries, monkeypatch):
     assert ("run/tensorboard", "valid/1p", 1) in written
 
 
-@pytest.mark.parametrize("name", ["train", "evaluate"])
+@pytest.mark.parametrize("name", ["train", "evaluate", "table"])
 def test_help_fits_a_terminal(name):
     assert all(len(line) <= 80 for line in cli(name, "--help").stdout.splitlines())

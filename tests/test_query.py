@@ -13,7 +13,7 @@ from lmpnn_kge.query.formula import FREE, And, Atom, Constant, Equal, Not, Or, V
 from lmpnn_kge.query.graph import Edge, query_graphs
 from lmpnn_kge.query.normal import MAX_DISJUNCTS, normalise
 from lmpnn_kge.query.parser import parse, parse_any
-from lmpnn_kge.query.patterns import BETAE, EFO1, named_patterns, parse_pattern
+from lmpnn_kge.query.patterns import BETAE, EFO1, named_patterns, ordered, parse_pattern
 
 from .formulas import formulas
 
@@ -107,6 +107,11 @@ def test_what_cannot_be_answered_is_refused_with_the_reason(text, words):
 @pytest.mark.parametrize("name", [*BETAE, *EFO1])
 def test_named_patterns_print_as_they_are_written(name):
     assert str(named_patterns()[name]) == {**BETAE, **EFO1}[name]
+
+
+def test_types_stand_as_in_the_tables_of_the_field_and_others_after_them_by_name():
+    assert ordered(["zz", "2il", "pni", "a", "1p", "up"]) == ["1p", "up", "pni", "2il", "a", "zz"]
+    assert ordered(reversed([*BETAE, *EFO1])) == [*BETAE, *EFO1]
 
 
 def test_places_of_a_pattern_are_in_the_order_of_their_first_occurrence():

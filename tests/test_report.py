@@ -18,7 +18,7 @@ from lmpnn_kge.errors import LmpnnError, RunError, printable
 from lmpnn_kge.plots import Curve, plot_curves, plot_missing, plot_types
 from lmpnn_kge.published import published
 from lmpnn_kge.query.patterns import BETAE, NEGATIVE, POSITIVE
-from lmpnn_kge.report import Section, make_report, write_report
+from lmpnn_kge.report import MOST_PANELS, Section, make_report, write_report
 from lmpnn_kge.run_record import read_run
 
 from .toy_runs import cli, partials, train_tiny
@@ -159,9 +159,9 @@ def row_of(tables, name, place=0):
     return dict(zip(header[1:], row[1:], strict=True))
 
 
-def written(*folders, out, **options):
+def written(*folders, out, runs=None, **options):
     """The tables of a report's page, and its text."""
-    file = write_report(folders, out, **options)
+    file = write_report(runs or folders, out, **options)
     page = Page(file.read_text(encoding="utf-8"))
     return page.tables, "\n".join(page.texts)
 
@@ -401,6 +401,22 @@ def test_a_program_adds_rows_and_sections(sketched, copy, tmp_path):
     assert "<style>#graph {path { fill: red }}</style>" in html, "its style is its own"
     with pytest.raises(RunError, match="frequency is damaged"):
         make_report([tmp_path / "run"], beside={"frequency": {}})
+
+
+def test_runs_can_be_named_and_a_section_can_be_the_first(sketched, copy, tmp_path):
+    run = copy(mrr={"1p": 0.5})
+    sections = [Section("Before", ["One."], first=True), Section("After", ["Two."])]
+    tables, text = written(out=tmp_path / "out", runs={"ε = 0": run}, sections=sections)
+    assert [["", "1p"], ["ε = 0", "50.0"]] in tables
+    assert text.index("Before") < text.index("Runs") < text.index("After")
+
+
+def test_many_runs_have_tables_and_no_pictures(sketched, copy, tmp_path):
+    run, few = copy(mrr={"1p": 0.5}), MOST_PANELS
+    for count, drawn in ((few, {"types", "training"}), (few + 1, set())):
+        names = {f"run {number}": run for number in range(count)}
+        document = make_report(names)
+        assert {figure.name for figure in document.figures} - {"missing"} == drawn
 
 
 def test_what_evaluate_printed_is_a_row_beside_runs(sketched, copy, here):

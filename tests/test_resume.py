@@ -187,6 +187,23 @@ def test_more_epochs_go_on_and_are_tested_anew(run, whole):
     assert len((run / "metrics.jsonl").read_text().splitlines()) == 5
 
 
+def test_fewer_epochs_than_are_done_are_refused_and_nothing_is_changed(run, whole):
+    stderr = cli("train", "--resume", "--out", run, "--epochs", 2, code=2).stderr
+    assert "has 3 epochs behind it and cannot go back to 2; ask for 3 or more" in stderr
+    assert RunFolder.open(run, Config).config.epochs == 3
+    assert result_of(run) == result_of(whole)
+
+
+def test_fewer_epochs_than_were_asked_for_end_a_run_early(here, toy_queries, monkeypatch):
+    with monkeypatch.context() as patch:
+        more = {"watch": Stop(patch, validation=6)}  # in the second epoch
+        with pytest.raises(Interrupted):
+            train_tiny(toy_queries, here / "run", epochs=3, more=more)
+    train(out=here / "run", resume=True, settings={"epochs": 1})
+    assert len((here / "run" / "metrics.jsonl").read_text().splitlines()) == 1
+    assert (here / "run" / "test.json").is_file()
+
+
 @pytest.mark.parametrize(
     "settings", [{"hidden": 9}, {"seed": 1}, {"learning_rate": "1e-3"}, {"hidden": 9, "epochs": 9}]
 )

@@ -21,6 +21,8 @@ from lmpnn_kge import (
     read_checkpoint,
     save_backbone,
 )
+from lmpnn_kge.testing import make_subject
+from lmpnn_kge.testing.files import checkpoint
 
 from .conftest import TOY
 from .test_backbone import ENTITIES, RELATIONS, make
@@ -54,8 +56,8 @@ def test_further_fields_come_back(tmp_path):
 
 def test_the_file_says_which_graph_it_is_of(tmp_path):
     again(make("rotate"), tmp_path, dataset="toykg")
-    checkpoint = read_checkpoint(tmp_path / "file.safetensors")
-    assert (checkpoint.dataset, checkpoint.model) == ("toykg", "rotate")
+    found = read_checkpoint(tmp_path / "file.safetensors")
+    assert (found.dataset, found.model) == ("toykg", "rotate")
 
 
 def test_a_plain_model_is_written_without_its_derived_rows(tmp_path):
@@ -126,6 +128,14 @@ def test_a_backbone_that_another_machine_lacks_is_named(tmp_path):
     assert "model       shift, plain" in cli("inspect", file).stdout
     with pytest.raises(PluginError, match="is a shift, which no installed backbone reads"):
         open_backbone(file)
+
+
+@pytest.mark.parametrize(("kind", "status"), [("complex", "passed"), ("distmult", "failed")])
+def test_the_conformance_kit_takes_such_a_file(kind, status, tmp_path):
+    file = tmp_path / "file.safetensors"
+    save_backbone(open_backbone(TOY / "checkpoints" / "complex.package.pt"), file)
+    subject = make_subject(load_backbone(kind), file, TOY / "dataset")
+    assert checkpoint.on(subject).status == status
 
 
 # A run on such a file ---------------------------------------------------------------------------

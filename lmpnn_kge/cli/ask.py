@@ -15,7 +15,15 @@ from lmpnn_kge.errors import printable
 @click.command()
 @click.argument("run", type=click.Path())
 @click.argument("formula")
-@click.option("-k", "most", default=10, show_default=True, type=click.IntRange(min=1))
+@click.option(
+    "-k",
+    "most",
+    default=10,
+    show_default=True,
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many answers.",
+)
 @click.option("--dataset", type=click.Path(), metavar="DIR", help="Its graph, if it has moved.")
 @moved_checkpoint_option
 @device_option

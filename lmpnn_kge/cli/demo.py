@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--backbone", metavar="NAME", help="The first of `lmpnn-kge backbones` if not given.")
-@click.option("--out", default="demo", show_default=True, type=click.Path(), metavar="DIR")
+@click.option(
+    "--out",
+    default="demo",
+    show_default=True,
+    type=click.Path(),
+    metavar="DIR",
+    help="Where all of it goes.",
+)
 @device_option
 def demo(backbone: str | None, out: str, device: str) -> None:
     """Embed a graph of the world's countries and cities, train LMPNN on it, and ask it questions.

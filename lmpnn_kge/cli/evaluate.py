@@ -79,19 +79,24 @@ def evaluate(
         def show(name: str, done: int) -> None:
             progress.update(task, description=f"evaluating {printable(name)}")
 
+        def tell(note: str) -> None:  # before the wait for the figures that it is about
+            click.echo(f"note: {printable(note)}", err=True)
+
         if trained:
             from lmpnn_kge.run import Run
 
             assert run is not None
             opened = Run.open(run, checkpoint=checkpoint, device=device)
+            asked = opened.queries(split, queries)
+            for note in opened.notes:
+                tell(note)
             options: dict[str, Any] = {"union": union, "limit": limit}
-            results = opened.evaluate(split, queries=queries, progress=show, **options)
-            notes = opened.notes
+            results = opened.evaluate(split, queries=asked, progress=show, **options)
         else:
             from lmpnn_kge.methods import evaluate_method
 
             assert checkpoint is not None
-            found = evaluate_method(
+            results = evaluate_method(
                 method,
                 checkpoint,
                 backbone=backbone,
@@ -102,11 +107,9 @@ def evaluate(
                 settings=given_settings(settings),
                 device=device,
                 progress=show,
+                tell=tell,
                 sample=sampling_aside(progress),
-            )
-            results, notes = found.results, found.notes
-    for note in notes:
-        click.echo(f"note: {printable(note)}", err=True)
+            ).results
     _print(results, split, time.monotonic() - start, as_json)
 
 

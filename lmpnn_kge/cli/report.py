@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import click
 
-from lmpnn_kge.errors import LmpnnError, printable, short
+from lmpnn_kge.cli.options import beside_option, read_beside
+from lmpnn_kge.errors import printable
 
 
 @click.command()
@@ -21,12 +20,7 @@ from lmpnn_kge.errors import LmpnnError, printable, short
     help="A folder, NAME.html or NAME.md; else RUN/report, or ./report for several runs.",
 )
 @click.option("--against", metavar="GRAPH", help="Show what is published on this graph.")
-@click.option(
-    "--beside",
-    multiple=True,
-    metavar="NAME=FILE",
-    help="A further row on the same queries, from what `evaluate --json` printed.",
-)
+@beside_option
 @click.option("--title", metavar="TEXT", help="The heading of the report.")
 def report(
     runs: tuple[str, ...],
@@ -43,17 +37,6 @@ def report(
     from lmpnn_kge.report import write_report
 
     place = Path(out) if out is not None else Path(runs[0] if len(runs) == 1 else ".") / "report"
-    rows = dict(map(_row, beside))
+    rows = read_beside(beside)
     file = write_report(runs, place, title=title, beside=rows, against=against)
     click.echo(f"report    {printable(str(file))}")
-
-
-def _row(text: str) -> tuple[str, Any]:
-    """NAME=FILE as a name and what the file holds."""
-    name, equals, file = text.partition("=")
-    if not (name and equals and file):
-        raise click.UsageError(f"--beside {short(text)!r} is not of the form NAME=FILE")
-    try:
-        return name, json.loads(Path(file).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise LmpnnError(f"{file} cannot be read: {short(str(error))}") from error

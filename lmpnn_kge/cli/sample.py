@@ -28,7 +28,14 @@ if TYPE_CHECKING:
 @click.option(
     "--count", type=click.IntRange(min=1), metavar="N", help="Queries per type and split."
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Another one draws other queries.",
+)
 def sample(
     dataset: str,
     out: str,

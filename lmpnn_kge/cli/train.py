@@ -10,9 +10,13 @@ from typing import Any
 import click
 
 from lmpnn_kge.cli.options import (
+    config_option,
+    dataset_option,
     device_option,
     epochs_option,
     given_settings,
+    queries_option,
+    reader_option,
     seed_option,
     setting_option,
 )
@@ -21,13 +25,13 @@ from lmpnn_kge.errors import LmpnnError, printable
 
 
 @click.command()
-@click.option("--backbone", metavar="NAME", help="Its backbone; the checkpoint says what it is.")
+@reader_option
 @click.option(
     "--checkpoint", type=click.Path(readable=False), metavar="FILE", help="LibKGE's or another."
 )
-@click.option("--dataset", type=click.Path(), metavar="DIR", help="Its dataset, if not found.")
-@click.option("--queries", type=click.Path(), metavar="DIR", help="A query store; else sampled.")
-@click.option("--config", metavar="NAME|FILE", help="Settings; see `lmpnn-kge config`.")
+@dataset_option
+@queries_option
+@config_option
 @setting_option
 @click.option("--out", type=click.Path(), metavar="RUN", help="The run folder; else in runs/.")
 @epochs_option

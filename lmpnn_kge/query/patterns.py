@@ -7,7 +7,7 @@ variables, `f` the free one, and every relation is a place: r1(s1,e1)&!r2(e1,f).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,14 @@ EFO1 = {
     "3cm": "r1(s1,e1)&r2(e1,f)&r3(s2,e2)&r4(e2,f)&r5(e1,e2)&r6(e1,f)",
     "coauthor": "r1(f,e1)&r2(e1,s1)&r1(f,e2)&r1(e3,e2)&f!=e3",
 }
+
+
+_PLACES = {name: place for place, name in enumerate([*BETAE, *EFO1])}
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """Names of types in the order of the field's tables, then all others by name."""
+    return sorted(names, key=lambda name: (_PLACES.get(name, len(_PLACES)), name))
 
 
 @dataclass(frozen=True)

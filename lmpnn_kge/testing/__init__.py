@@ -1,0 +1,141 @@
+"""The conformance kit: whether a backbone keeps the contract, one check at a time.
+
+For pytest, in a plugin's tests; every check becomes a test:
+
+    from lmpnn_kge.testing import BackboneTests
+    from lmpnn_kge_shift import Shift
+
+    class TestShift(BackboneTests):
+        backbone = Shift
+
+        def phi(self, model, h, r, t):  # your paper's score of one triple, written naively
+            return -(h + r - t).norm()
+
+and without it: `check_backbone("shift")`, or `lmpnn-kge backbones check shift`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+from unittest import SkipTest
+
+from lmpnn_kge.backbone import Backbone
+from lmpnn_kge.errors import PluginError
+from lmpnn_kge.libkge.dataset import LibkgeDataset
+from lmpnn_kge.material import find_dataset
+from lmpnn_kge.opening import read_checkpoint
+from lmpnn_kge.plugins import backbone_name, load_backbone
+from lmpnn_kge.testing.cost import memory, speed
+from lmpnn_kge.testing.files import checkpoint, round_trip
+from lmpnn_kge.testing.forward import (
+    batch,
+    determinism,
+    devices,
+    dtypes,
+    frozen,
+    gradient,
+    moves,
+    shapes,
+    trainable,
+    widths,
+)
+from lmpnn_kge.testing.learning import learns
+from lmpnn_kge.testing.outcome import CONTRACT, Check, Outcome, Phi, Subject
+from lmpnn_kge.testing.scores import (
+    declaration,
+    distance,
+    inverse,
+    involution,
+    messages,
+    phi,
+    score_type,
+)
+
+__all__ = [
+    "CHECKS",
+    "CONTRACT",
+    "BackboneTests",
+    "Check",
+    "Outcome",
+    "Phi",
+    "Subject",
+    "check_backbone",
+    "make_subject",
+]
+
+#: All of them, in the order in which they are best read.
+CHECKS: tuple[Check, ...] = (
+    declaration, widths, shapes, dtypes, devices, moves, batch, determinism, frozen, gradient,
+    trainable, messages, inverse, involution, score_type, distance, phi, round_trip, checkpoint,
+    learns, speed, memory,
+)  # fmt: skip
+
+
+def check_backbone(
+    backbone: type[Backbone] | str,
+    checkpoint: str | Path | None = None,
+    *,
+    dataset: str | Path | None = None,
+    phi: Phi | None = None,
+) -> list[Outcome]:
+    """Run all checks on a backbone, a class or the name of an installed one.
+
+    checkpoint is a file that it should read; dataset is its folder, looked for in the usual places
+    if not given; phi is the score of one triple by the author's own formula.
+    """
+    subject = make_subject(backbone, checkpoint, dataset, phi)
+    return [check.on(subject) for check in CHECKS]
+
+
+def make_subject(
+    backbone: type[Backbone] | str,
+    checkpoint: str | Path | None = None,
+    dataset: str | Path | None = None,
+    phi: Phi | None = None,
+) -> Subject:
+    """What the checks are given; LmpnnError where there is no such backbone, file or folder."""
+    kind = load_backbone(backbone) if isinstance(backbone, str) else backbone
+    file = None if checkpoint is None else read_checkpoint(checkpoint)
+    folder = None if dataset is None else LibkgeDataset.open(dataset).folder
+    if file is not None and folder is None:
+        folder = find_dataset(file.dataset, file.path)
+    return Subject(kind, file, folder, phi, "" if file is None else _installed_name(kind))
+
+
+def _installed_name(kind: type[Backbone]) -> str:
+    try:
+        return backbone_name(kind)
+    except PluginError:  # a class that is tested before it is installed
+        return ""
+
+
+class BackboneTests:
+    """A test for each check; a subclass names the backbone, and pytest runs it."""
+
+    backbone: ClassVar[type[Backbone] | str]
+    #: A checkpoint that it should read, and its dataset folder if that is in no usual place.
+    checkpoint: ClassVar[str | Path | None] = None
+    dataset: ClassVar[str | Path | None] = None
+    #: def phi(self, model, h, r, t): the score of one triple by your own formula, a number;
+    #: h and t are rows of the entity table, r one of the relation table, model has further fields.
+    phi: Any = None
+
+
+def _test(check: Check) -> Callable[[BackboneTests], None]:
+    def test(self: BackboneTests) -> None:
+        __tracebackhide__ = True  # pytest shows what was found, not how
+        given = (self.backbone, self.checkpoint, self.dataset, self.phi)
+        outcome = check.on(make_subject(*given))
+        if outcome.status == "skipped":
+            raise SkipTest(outcome.detail)
+        if outcome.status == "failed":
+            raise AssertionError(str(outcome)) from outcome.cause
+
+    test.__name__, test.__doc__ = f"test_{check.name}", check.shows
+    return test
+
+
+for _check in CHECKS:
+    setattr(BackboneTests, f"test_{_check.name}", _test(_check))

@@ -1,0 +1,59 @@
+"""The reference of the command line, from the commands themselves.
+
+`python -m tests.commands` writes docs/commands.md.
+"""
+
+from collections.abc import Iterator
+
+import click
+
+from lmpnn_kge.cli import main
+
+from .conftest import ROOT
+
+FILE = ROOT / "docs" / "commands.md"
+
+HEAD = """# Commands
+
+Every command and option; `lmpnn-kge COMMAND --help` says the same. Mistakes exit with 2.
+"""
+
+
+def commands(
+    command: click.Command = main, path: tuple[str, ...] = ("lmpnn-kge",)
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """All commands with the words that call them; groups come before what is in them."""
+    yield path, command
+    if isinstance(command, click.Group):
+        for name, inner in sorted(command.commands.items()):
+            yield from commands(inner, (*path, name))
+
+
+def options(command: click.Command) -> list[click.Option]:
+    return [option for option in command.params if isinstance(option, click.Option)]
+
+
+def reference() -> str:
+    parts = [HEAD]
+    for path, command in commands():
+        arguments = [p.make_metavar(click.Context(command)) for p in command.params
+                     if isinstance(p, click.Argument)]  # fmt: skip
+        title = " ".join([*path, *arguments])
+        help_ = " ".join((command.help or "").replace("\b", "").split())
+        parts.append(f"\n## `{title}`\n\n{help_}\n")
+        rows = [f"| `{_usage(o)}` | {(o.help or '').replace('|', chr(92) + '|')} |\n"
+                for o in options(command)]  # fmt: skip
+        if rows:
+            parts.append("\n| option | |\n|---|---|\n" + "".join(rows))
+    return "".join(parts)
+
+
+def _usage(option: click.Option) -> str:
+    """The names of an option and what it takes."""
+    names = ", ".join([*option.opts, *option.secondary_opts])
+    taken = "" if option.is_flag else f" {option.make_metavar(click.Context(main))}"
+    return (names + taken).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    FILE.write_text(reference(), encoding="utf-8")
