@@ -77,6 +77,8 @@ class Config(Settings):
     depth_shift: int
     constants: Literal["updated", "kept"]
     messages: Literal["inference", "cat"]
+    negation: Literal["full", "learnt"]
+    residual: bool
     union: Literal["dnf", "merge"]
     # The loss
     temperature: float
