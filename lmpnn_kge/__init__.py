@@ -23,14 +23,18 @@ from lmpnn_kge.errors import (
 from lmpnn_kge.hookspecs import hookimpl
 from lmpnn_kge.kernels import complex_product, euclidean, matmul_by_relation, minkowski
 from lmpnn_kge.libkge.model import LibkgeModel
-from lmpnn_kge.plugins import load_backbone
+from lmpnn_kge.plugins import backbone_name, load_backbone
+from lmpnn_kge.whole import write_whole
 
 if TYPE_CHECKING:
+    from lmpnn_kge_safetensors import save_backbone
+
+    from lmpnn_kge.checkpoint import Checkpoint, Validation
     from lmpnn_kge.kg import KnowledgeGraph
-    from lmpnn_kge.libkge.checkpoint import LibkgeCheckpoint, Validation, read_checkpoint
+    from lmpnn_kge.libkge.checkpoint import LibkgeCheckpoint
     from lmpnn_kge.libkge.dataset import LibkgeDataset
     from lmpnn_kge.libkge.writing import write_checkpoint
-    from lmpnn_kge.opening import open_backbone
+    from lmpnn_kge.opening import open_backbone, read_checkpoint
     from lmpnn_kge.query.parser import parse
     from lmpnn_kge.ranking import Ranking, rank_triples
     from lmpnn_kge.report import write_report
@@ -43,6 +47,7 @@ __all__ = [
     "EQUAL",
     "Backbone",
     "BackboneError",
+    "Checkpoint",
     "CheckpointError",
     "ConfigError",
     "DatasetError",
@@ -58,6 +63,7 @@ __all__ = [
     "RunError",
     "ScoreType",
     "Validation",
+    "backbone_name",
     "complex_product",
     "euclidean",
     "hookimpl",
@@ -69,26 +75,30 @@ __all__ = [
     "parse",
     "rank_triples",
     "read_checkpoint",
+    "save_backbone",
     "train",
     "write_checkpoint",
     "write_report",
+    "write_whole",
 ]
 
 _LAZY = {
+    "Checkpoint": "lmpnn_kge.checkpoint",
     "KnowledgeGraph": "lmpnn_kge.kg",
     "parse": "lmpnn_kge.query.parser",
     "LibkgeCheckpoint": "lmpnn_kge.libkge.checkpoint",
     "LibkgeDataset": "lmpnn_kge.libkge.dataset",
-    "Validation": "lmpnn_kge.libkge.checkpoint",
-    "read_checkpoint": "lmpnn_kge.libkge.checkpoint",
+    "Validation": "lmpnn_kge.checkpoint",
     "write_checkpoint": "lmpnn_kge.libkge.writing",
     "open_backbone": "lmpnn_kge.opening",
+    "read_checkpoint": "lmpnn_kge.opening",
     "Ranking": "lmpnn_kge.ranking",
     "rank_triples": "lmpnn_kge.ranking",
     "write_report": "lmpnn_kge.report",
     "Run": "lmpnn_kge.run",
     "train": "lmpnn_kge.run",
     "make_table": "lmpnn_kge.run_table",
+    "save_backbone": "lmpnn_kge_safetensors",
 }
 
 

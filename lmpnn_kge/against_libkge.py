@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from lmpnn_kge.backbone import Backbone
+from lmpnn_kge.checkpoint import Checkpoint
 from lmpnn_kge.errors import LmpnnError, short
 from lmpnn_kge.libkge.checkpoint import LibkgeCheckpoint
 
@@ -25,8 +26,10 @@ class LibkgeMissing(LmpnnError):
     """There is nothing to compare with."""
 
 
-def largest_difference(checkpoint: LibkgeCheckpoint, backbone: Backbone) -> float:
+def largest_difference(checkpoint: Checkpoint, backbone: Backbone) -> float:
     """Between our scores and LibKGE's, over random questions in both directions."""
+    if not isinstance(checkpoint, LibkgeCheckpoint):
+        raise checkpoint.error(f"a {checkpoint.kind}, which LibKGE itself cannot open")
     try:
         import kge
         import kge.model

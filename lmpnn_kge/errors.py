@@ -16,11 +16,11 @@ class BackboneError(LmpnnError):
 
 
 class PluginError(LmpnnError):
-    """A backbone plugin that is missing, broken or claimed twice."""
+    """A plugin that is missing, broken or claimed twice."""
 
 
 class CheckpointError(LmpnnError):
-    """A file that is no usable LibKGE checkpoint."""
+    """A file that is no usable checkpoint."""
 
 
 class DatasetError(LmpnnError):

@@ -13,9 +13,8 @@ from lmpnn_kge.backbone import Backbone
 from lmpnn_kge.errors import CheckpointError, DatasetError, RunError
 from lmpnn_kge.joining import join_store
 from lmpnn_kge.kg import KnowledgeGraph
-from lmpnn_kge.libkge.checkpoint import read_checkpoint
 from lmpnn_kge.libkge.dataset import LibkgeDataset
-from lmpnn_kge.opening import build, find_reader
+from lmpnn_kge.opening import build, find_reader, read_checkpoint
 from lmpnn_kge.store import QueryStore
 from lmpnn_kge.vocabulary import Vocabulary
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import warnings
 from pathlib import Path
 
 from lmpnn_kge.backbone import Backbone
+from lmpnn_kge.checkpoint import Checkpoint
 from lmpnn_kge.errors import BackboneError, CheckpointError, PluginError
-from lmpnn_kge.libkge.checkpoint import LibkgeCheckpoint, read_checkpoint
+from lmpnn_kge.libkge.checkpoint import read_checkpoint as read_libkge
 from lmpnn_kge.libkge.dataset import LibkgeDataset
 from lmpnn_kge.names import join_ids
-from lmpnn_kge.plugins import discover, load_backbone
+from lmpnn_kge.plugins import LOADERS, discover, load_backbone
 
 
 def open_backbone(
     file: str | Path, backbone: str | None = None, dataset: str | Path | None = None
 ) -> Backbone:
-    """Open a LibKGE checkpoint.
+    """Open a checkpoint, LibKGE's or any that an installed loader reads.
 
     backbone names the plugin; without it, the one that reads the checkpoint's model is taken.
     dataset is a LibKGE dataset folder: it names the entities and relations of a training
@@ -32,13 +34,44 @@ def open_backbone(
     return opened
 
 
-def find_reader(
-    checkpoint: LibkgeCheckpoint, backbone: str | None = None
-) -> tuple[str, type[Backbone]]:
+def read_checkpoint(file: str | Path) -> Checkpoint:
+    """What a file holds: LibKGE's at once, any other by the loader that claims it."""
+    path = Path(file)
+    try:
+        return read_libkge(path)
+    except CheckpointError as error:
+        if not os.path.isfile(path):
+            raise
+        return _load(path, error)
+
+
+def _load(path: Path, otherwise: CheckpointError) -> Checkpoint:
+    """What the one loader finds that claims a file; else what those say that were asked."""
+    found: list[tuple[str, Checkpoint]] = []
+    refused, broken = [], []
+    for plugin in discover(LOADERS):
+        try:
+            checkpoint = plugin.read(path)
+        except CheckpointError as error:
+            refused.append(str(error) if str(path) in str(error) else f"{path}: {error}")
+        except PluginError as error:
+            broken.append(str(error))
+        else:
+            if checkpoint is not None:
+                found.append((f"{plugin} of {plugin.distribution}", checkpoint))
+    if len(found) > 1:
+        names = " and by ".join(name for name, _ in found)
+        raise PluginError(f"{path} is claimed by {names}; uninstall all but one")
+    if not found:
+        raise CheckpointError("; ".join([*(refused or [str(otherwise)]), *dict.fromkeys(broken)]))
+    return found[0][1]
+
+
+def find_reader(checkpoint: Checkpoint, backbone: str | None = None) -> tuple[str, type[Backbone]]:
     """The name and class of the backbone that reads a checkpoint."""
     if backbone is not None:
         kind = load_backbone(backbone)
-        if not reads(kind, checkpoint.model):
+        if not checkpoint.is_read_by(backbone, kind):
             known = " and ".join(kind.libkge_models) or "no LibKGE model"
             raise CheckpointError(
                 f"{checkpoint.path} is a {checkpoint.model}; backbone {backbone!r} reads {known}"
@@ -51,7 +84,7 @@ def find_reader(
         except PluginError as error:
             broken.append(str(error))
             continue
-        if reads(kind, checkpoint.model):
+        if checkpoint.is_read_by(plugin.name, kind):
             readers.append((plugin.name, kind))
     if len(readers) > 1:
         names = " and ".join(name for name, _ in readers)
@@ -66,21 +99,12 @@ def find_reader(
     return readers[0]
 
 
-def reads(kind: type[Backbone], model: str) -> bool:
-    """Whether a backbone reads a LibKGE model; a file may say `complex` for `ComplEx`."""
-    return _plain(model) in map(_plain, kind.libkge_models)
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", "").lower()
-
-
 def build(
-    checkpoint: LibkgeCheckpoint, kind: type[Backbone], graph: LibkgeDataset | None = None
+    checkpoint: Checkpoint, kind: type[Backbone], graph: LibkgeDataset | None = None
 ) -> tuple[Backbone, list[str]]:
     """Make the backbone; with a graph, join their names and say what did not match."""
     try:
-        backbone = kind.from_libkge(checkpoint)
+        backbone: Backbone = checkpoint.build(kind)
     except BackboneError as error:
         raise CheckpointError(f"{checkpoint.path}: {error}") from error
     if graph is None:

@@ -21,11 +21,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lmpnn_kge.backbone import Backbone, ScoreType
+from lmpnn_kge.checkpoint import Validation
 from lmpnn_kge.columns import Answers
 from lmpnn_kge.config import DEFAULT, Recipe, load_settings
 from lmpnn_kge.device import choose_device, describe_device
 from lmpnn_kge.errors import BackboneError, RunError
-from lmpnn_kge.libkge.checkpoint import Validation
 from lmpnn_kge.libkge.dataset import SPLITS, LibkgeDataset
 from lmpnn_kge.libkge.writing import write_checkpoint
 from lmpnn_kge.loop import Loop, Silent, Watch

@@ -18,12 +18,11 @@ from lmpnn_kge.config import DEFAULT, Config, load_config, to_yaml
 from lmpnn_kge.device import choose_device, choose_precision, describe_device
 from lmpnn_kge.errors import ConfigError, QueryError, RunError, choices, short
 from lmpnn_kge.evaluation import Scorer, capped, evaluate
-from lmpnn_kge.libkge.checkpoint import read_checkpoint
 from lmpnn_kge.libkge.dataset import name_rows
 from lmpnn_kge.loop import Silent, Watch, epochs_done
 from lmpnn_kge.material import Material, Sample, facts_of, gather, join_queries
 from lmpnn_kge.network import Lmpnn
-from lmpnn_kge.opening import build, find_reader
+from lmpnn_kge.opening import build, find_reader, read_checkpoint
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.results import as_json

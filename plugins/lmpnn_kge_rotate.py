@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,11 @@ class RotatE(Backbone):
     libkge_models = ("RotatE",)
 
     p: float = 1.0  # of the p-norm over the moduli of the complex coordinates
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.p < math.inf:
+            raise BackboneError(f"p of RotatE must be above 0, not {self.p}")
 
     def forward(self, heads: Tensor, relations: Tensor) -> Tensor:
         import torch

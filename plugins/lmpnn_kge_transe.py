@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lmpnn_kge import Backbone, ScoreType, euclidean, hookimpl, minkowski
+from lmpnn_kge import Backbone, BackboneError, ScoreType, euclidean, hookimpl, minkowski
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -22,6 +23,11 @@ class TransE(Backbone):
     libkge_models = ("TransE",)
 
     p: float = 1.0  # of the p-norm that measures distances
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.p < math.inf:
+            raise BackboneError(f"p of TransE must be above 0, not {self.p}")
 
     def forward(self, heads: Tensor, relations: Tensor) -> Tensor:
         return heads + self.relations[relations]

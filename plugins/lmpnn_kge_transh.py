@@ -6,10 +6,11 @@ projected too. LibKGE adds 1e-6 to each coordinate of that difference, which is 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lmpnn_kge import Backbone, ScoreType, hookimpl, minkowski
+from lmpnn_kge import Backbone, BackboneError, ScoreType, hookimpl, minkowski
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -26,6 +27,11 @@ class TransH(Backbone):
     libkge_models = ("TransH",)
 
     p: float = 1.0  # of the p-norm that measures distances
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.p < math.inf:
+            raise BackboneError(f"p of TransH must be above 0, not {self.p}")
 
     def forward(self, heads: Tensor, relations: Tensor) -> Tensor:
         return self.project(heads, relations) + self.relations[relations, : self.dim]

@@ -60,7 +60,7 @@ def test_inspect_a_package():
     facts = json.loads(inspect("transe-customsection.package.pt", "--json").stdout)
     assert facts == {
         "file": str(CHECKPOINTS / "transe-customsection.package.pt"),
-        "kind": "package",
+        "kind": "LibKGE package",
         "model": "TransE",
         "reciprocal": False,
         "entities": 40,

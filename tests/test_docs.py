@@ -1,14 +1,17 @@
 """What README and CONTRIBUTING show is what happens."""
 
+import ast
 import re
 import shlex
 import subprocess
 
 import click
 import pytest
+import torch
 from click.testing import CliRunner
 
-from lmpnn_kge import hookspecs
+import lmpnn_kge
+from lmpnn_kge import hookspecs, open_backbone
 from lmpnn_kge.backbone import Backbone
 from lmpnn_kge.cli import main
 
@@ -92,6 +95,40 @@ def test_the_plugin_of_the_guide_installs_and_loads(tmp_path):
     environment.install(build_wheel(project, tmp_path / "plugin"))
     row = environment.backbones(tmp_path)["shift"]
     assert (row["health"], row["distribution"]) == ("ok", "lmpnn-kge-shift 0.1")
+
+
+def test_the_way_from_pykeen(tmp_path, monkeypatch):
+    """The tables arrive as PyKEEN has them: the scores are its own."""
+    pytest.importorskip("pykeen", reason="PyKEEN is not installed here")
+    (block,) = blocks(README, "py")
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    exec(block, names)
+    backbone = open_backbone("nations.safetensors")
+    triples = names["result"].training.mapped_triples[:50]
+    h, r, t = triples.T
+    scores = backbone.score(backbone.entities[h], r, backbone.entities[t])
+    theirs = names["result"].model.score_hrt(triples).detach().flatten()
+    assert torch.allclose(scores, theirs, atol=1e-4)
+
+
+def test_the_list_of_hooks_is_that_of_the_specifications():
+    hooks = [name for name in vars(hookspecs) if name.startswith("lmpnn_kge_")]
+    assert re.findall(r"^\| `(lmpnn_kge_\w+)\(", CONTRIBUTING, re.MULTILINE) == hooks
+
+
+def test_the_names_of_the_guide_are_public():
+    """Whatever plugins import in the guide and in `plugins/` is what may not change."""
+    sources = [*blocks(CONTRIBUTING, "python"), *blocks(README, "python")]
+    sources += [path.read_text() for path in (ROOT / "plugins").glob("*.py")]
+    imported = {
+        name.name
+        for source in sources
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and node.module == "lmpnn_kge"
+        for name in node.names
+    }
+    assert {"Checkpoint", "hookimpl", "save_backbone"} <= imported <= set(lmpnn_kge.__all__)
 
 
 def test_every_hook_and_every_point_of_the_contract_is_documented():

@@ -18,6 +18,7 @@ HEAVY = {"torch", "duckdb", "numpy", "matplotlib", "safetensors"}
         ["backbones", "--json"],
         ["backbones", "check", "--help"],
         ["backbones", "new", "--help"],
+        ["loaders"],
         ["inspect", "--help"],
         ["train", "--help"],
         ["evaluate", "--help"],

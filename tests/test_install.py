@@ -1,5 +1,6 @@
 """The wheel, outside the checkout: alone, beside a third party's plugin, beside a broken one."""
 
+import json
 import zipfile
 
 import pytest
@@ -97,6 +98,13 @@ def test_the_wheel_works_outside_the_checkout(environment, tmp_path):
     file = TOY / "checkpoints" / "rotate.train.pt"
     arguments = ("--dataset", str(TOY / "dataset"), "--rank", "test")
     assert "MRR" in environment.lmpnn_kge("inspect", str(file), *arguments, cwd=tmp_path)
+    code = f"""from lmpnn_kge import open_backbone, save_backbone
+save_backbone(open_backbone({str(file)!r}), "a.safetensors")"""
+    run(environment.python, "-c", code, cwd=tmp_path)
+    arguments = ("a.safetensors", *arguments)
+    assert "MRR" in environment.lmpnn_kge("inspect", *arguments, cwd=tmp_path)
+    (loader,) = json.loads(environment.lmpnn_kge("loaders", "--json", cwd=tmp_path))
+    assert (loader["name"], loader["health"]) == ("safetensors", "ok")
 
 
 def test_third_party_plugins_are_listed_and_loaded_and_a_broken_one_is_contained(

@@ -72,7 +72,7 @@ def test_files_of_early_2019_have_neither_type_nor_model_tuple(tmp_path):
     old = {name.replace("_embeddings", "embeddings"): tensor for name, tensor in state.items()}
     file = save(tmp_path / "old.pt", today | {"model_state_dict": old})
     checkpoint = read_checkpoint(file)
-    assert (checkpoint.kind, checkpoint.model) == ("training", "DistMult")
+    assert (checkpoint.kind, checkpoint.model) == ("LibKGE training checkpoint", "DistMult")
     assert checkpoint.entities.equal(state["_entity_embedder._embeddings.weight"])
 
 

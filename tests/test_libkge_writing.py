@@ -217,7 +217,7 @@ def test_inspect_shows_what_was_written(tmp_path):
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)
     shown = {
-        "kind": "package",
+        "kind": "LibKGE package",
         "model": "RotatE",
         "reciprocal": True,
         "entities": ENTITIES,

@@ -1,4 +1,4 @@
-"""`lmpnn-kge inspect`: what is in a LibKGE checkpoint, and what it takes to use it."""
+"""`lmpnn-kge inspect`: what is in a checkpoint, and what it takes to use it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lmpnn_kge.errors import BackboneError, LmpnnError, PluginError, printable
 
 if TYPE_CHECKING:
     from lmpnn_kge.backbone import Backbone
-    from lmpnn_kge.libkge.checkpoint import LibkgeCheckpoint
+    from lmpnn_kge.checkpoint import Checkpoint
     from lmpnn_kge.libkge.dataset import LibkgeDataset
 
 
@@ -31,10 +31,9 @@ def inspect(
     against_libkge: bool,
     as_json: bool,
 ) -> None:
-    """Say what a LibKGE checkpoint FILE holds; nothing in the file is run."""
-    from lmpnn_kge.libkge.checkpoint import read_checkpoint
+    """Say what a checkpoint FILE holds; nothing in the file is run."""
     from lmpnn_kge.libkge.dataset import LibkgeDataset
-    from lmpnn_kge.opening import build, find_reader
+    from lmpnn_kge.opening import build, find_reader, read_checkpoint
 
     if rank is not None and dataset is None:
         raise LmpnnError(f"--rank {rank} needs --dataset DIR, the folder with the triples")
@@ -66,7 +65,7 @@ def inspect(
         _print_facts(facts)
 
 
-def describe(checkpoint: LibkgeCheckpoint) -> dict[str, Any]:
+def describe(checkpoint: Checkpoint) -> dict[str, Any]:
     """What the file says of itself."""
     validation = checkpoint.validation
     return {
@@ -89,7 +88,7 @@ def describe(checkpoint: LibkgeCheckpoint) -> dict[str, Any]:
     }
 
 
-def _compare(checkpoint: LibkgeCheckpoint, opened: Backbone) -> dict[str, Any]:
+def _compare(checkpoint: Checkpoint, opened: Backbone) -> dict[str, Any]:
     from lmpnn_kge.against_libkge import LibkgeMissing, largest_difference
 
     try:
@@ -99,7 +98,7 @@ def _compare(checkpoint: LibkgeCheckpoint, opened: Backbone) -> dict[str, Any]:
 
 
 def _rank(
-    checkpoint: LibkgeCheckpoint, opened: Backbone, graph: LibkgeDataset, split: str
+    checkpoint: Checkpoint, opened: Backbone, graph: LibkgeDataset, split: str
 ) -> dict[str, Any]:
     from rich.console import Console
     from rich.progress import track
@@ -133,10 +132,9 @@ def _rank(
 
 def _print_facts(facts: dict[str, Any]) -> None:
     validation, ranking = facts["validation"], facts.get("ranking")
-    kinds = {"training": "LibKGE training checkpoint", "package": "LibKGE package"}
     lines = [
         ("file", facts["file"]),
-        ("kind", kinds[facts["kind"]]),
+        ("kind", facts["kind"]),
         ("model", f"{facts['model']}, {'reciprocal' if facts['reciprocal'] else 'plain'}"),
         ("entities", f"{facts['entities']:,} of width {facts['entity_width']}"),
         ("relations", f"{facts['relations']:,} of width {facts['relation_width']}"),

@@ -47,11 +47,11 @@ def import_(folder: str, out: str, checkpoint: str | None) -> None:
 
 def _joined(store: QueryStore, checkpoint: str) -> tuple[QueryStore, str]:
     from lmpnn_kge.joining import join_store
-    from lmpnn_kge.libkge.checkpoint import read_checkpoint
+    from lmpnn_kge.opening import read_checkpoint
 
     file = read_checkpoint(checkpoint)
     if file.entity_ids is None or file.relation_ids is None:
-        raise file.error("a training checkpoint has no names to join by; package it with LibKGE")
+        raise file.error(f"a {file.kind} that has no names to join by; LibKGE's packages have")
     joined, report = join_store(store, file.entity_ids, file.relation_ids)
     return joined, f"joined to {checkpoint}: {report}"
 

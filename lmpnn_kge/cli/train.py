@@ -27,7 +27,7 @@ from lmpnn_kge.errors import LmpnnError, printable
 @click.command()
 @reader_option
 @click.option(
-    "--checkpoint", type=click.Path(readable=False), metavar="FILE", help="A LibKGE checkpoint."
+    "--checkpoint", type=click.Path(readable=False), metavar="FILE", help="LibKGE's or another."
 )
 @dataset_option
 @queries_option
@@ -53,7 +53,7 @@ def train(
     resume: bool,
     tensorboard: bool,
 ) -> None:
-    """Train LMPNN on a LibKGE checkpoint, evaluate it on test, and print the paper's row.
+    """Train LMPNN on a checkpoint, evaluate it on test, and print the paper's row.
 
     The dataset that the checkpoint names is looked for in ./data, in $LMPNN_KGE_DATA and beside the
     checkpoint; queries are sampled next to it once. Ctrl-C saves; --resume goes on.

@@ -10,51 +10,35 @@ from typing import Any
 
 from torch import Tensor
 
+from lmpnn_kge.checkpoint import Checkpoint, Validation
 from lmpnn_kge.errors import CheckpointError, short
-from lmpnn_kge.libkge.dataset import name_rows
 from lmpnn_kge.libkge.options import get, look_up
 from lmpnn_kge.libkge.safe_load import Config, safe_load
 
 #: Models that wrap another one and give it a second set of relations; the second name is of 2019.
 RECIPROCAL_MODELS = ("reciprocal_relations_model", "inverse_relations_model")
 
+#: What LibKGE calls its files, and what they are.
+KINDS = {"train": "training checkpoint", "package": "package"}
+
 #: How deep embedders may project one another, and how much larger a table may become by it.
 MAX_PROJECTIONS = 8
 MAX_PROJECTED = 1000
 
 
-@dataclass(frozen=True)
-class Validation:
-    """A metric that LibKGE recorded in the file."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LibkgeCheckpoint(Checkpoint):
+    """What a LibKGE checkpoint says, whichever layout it has; model is LibKGE's class name."""
 
-    metric: str
-    value: float
-    epoch: int | None
-
-
-@dataclass(frozen=True)
-class LibkgeCheckpoint:
-    """What a LibKGE checkpoint says, whichever layout it has."""
-
-    path: Path
-    kind: str  # "training" or "package"
-    model: str  # LibKGE's class name, such as "ComplEx"
     model_key: str  # where the options of the model stand
-    reciprocal: bool
     options: Mapping[str, Any]
     state: Mapping[str, Tensor]  # as stored, with today's names
-    entities: Tensor  # [E, d], projected where the model projects
-    relations: Tensor  # [R, w], or [2R, w] if reciprocal
-    entity_ids: list[str] | None
-    relation_ids: list[str] | None
-    dataset: str | None  # the name of the dataset it was trained on
-    epoch: int | None
-    validation: Validation | None
 
-    @property
-    def num_relations(self) -> int:
-        """R: without inverses."""
-        return len(self.relations) // 2 if self.reciprocal else len(self.relations)
+    def is_read_by(self, name: str, backbone: Any) -> bool:
+        return _plain(self.model) in map(_plain, backbone.libkge_models)
+
+    def build(self, backbone: Any) -> Any:
+        return backbone.from_libkge(self)
 
     def option(self, name: str) -> Any:
         """An option of the model, inherited as LibKGE would, or None."""
@@ -102,8 +86,10 @@ class LibkgeCheckpoint:
         except ValueError as error:
             raise self.error(str(error)) from error
 
-    def error(self, reason: str) -> CheckpointError:
-        return CheckpointError(f"{self.path}: {reason}")
+
+def _plain(name: str) -> str:
+    """A file may say `complex` for `ComplEx`."""
+    return name.replace("_", "").lower()
 
 
 def read_checkpoint(file: str | Path) -> LibkgeCheckpoint:
@@ -127,7 +113,7 @@ def _parse(path: Path, raw: Any) -> LibkgeCheckpoint:
         raise ValueError(
             "a LibKGE search checkpoint, which holds trials but no model; use a trial's checkpoint"
         )
-    if kind not in ("train", "package") or not isinstance(raw.get("config"), Config):
+    if kind not in KINDS or not isinstance(raw.get("config"), Config):
         raise ValueError("not a LibKGE checkpoint: its type or its configuration is missing")
     options = raw["config"].options
     if not isinstance(options, dict):
@@ -144,7 +130,7 @@ def _parse(path: Path, raw: Any) -> LibkgeCheckpoint:
     epoch = raw.get("epoch")
     return LibkgeCheckpoint(
         path=path,
-        kind="package" if kind == "package" else "training",
+        kind=f"LibKGE {KINDS[kind]}",
         model=model,
         model_key=key,
         reciprocal=reciprocal,
@@ -152,8 +138,8 @@ def _parse(path: Path, raw: Any) -> LibkgeCheckpoint:
         state=state,
         entities=entities,
         relations=relations,
-        entity_ids=_ids(raw, "entity", len(entities)),
-        relation_ids=_ids(raw, "relation", len(relations) // (2 if reciprocal else 1)),
+        entity_ids=get(raw, "dataset.meta.entity_ids"),
+        relation_ids=get(raw, "dataset.meta.relation_ids"),
         dataset=dataset if isinstance(dataset, str) else None,
         epoch=epoch if type(epoch) is int else None,
         validation=_validation(options, raw.get("valid_trace"), epoch),
@@ -219,16 +205,6 @@ def _tensor(state: Mapping[str, Tensor], name: str, *shape: int | None) -> Tenso
     if tensor.nbytes > tensor.untyped_storage().nbytes():
         raise ValueError(f"tensor {name} claims more numbers than the file holds")
     return tensor.detach().float().contiguous()
-
-
-def _ids(raw: Mapping[str, Any], kind: str, rows: int) -> list[str] | None:
-    ids = get(raw, f"dataset.meta.{kind}_ids")
-    if ids is None:
-        return None
-    if not isinstance(ids, list) or len(ids) != rows:
-        found = len(ids) if isinstance(ids, list) else "no list of"
-        raise ValueError(f"{found} {kind} ids do not match the {rows} {kind} rows of its model")
-    return name_rows(ids)
 
 
 def _validation(options: Mapping[str, Any], trace: Any, epoch: Any) -> Validation | None:

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from lmpnn_kge.backbone import Backbone
+from lmpnn_kge.checkpoint import Validation
 from lmpnn_kge.errors import BackboneError
-from lmpnn_kge.libkge.checkpoint import RECIPROCAL_MODELS, Validation
+from lmpnn_kge.libkge.checkpoint import RECIPROCAL_MODELS
 from lmpnn_kge.libkge.dataset import name_rows
 from lmpnn_kge.libkge.model import LibkgeModel
 from lmpnn_kge.libkge.options import nest

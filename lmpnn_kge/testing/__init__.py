@@ -22,10 +22,11 @@ from typing import Any, ClassVar
 from unittest import SkipTest
 
 from lmpnn_kge.backbone import Backbone
-from lmpnn_kge.libkge.checkpoint import read_checkpoint
+from lmpnn_kge.errors import PluginError
 from lmpnn_kge.libkge.dataset import LibkgeDataset
 from lmpnn_kge.material import find_dataset
-from lmpnn_kge.plugins import load_backbone
+from lmpnn_kge.opening import read_checkpoint
+from lmpnn_kge.plugins import backbone_name, load_backbone
 from lmpnn_kge.testing.cost import memory, speed
 from lmpnn_kge.testing.files import checkpoint, round_trip
 from lmpnn_kge.testing.forward import (
@@ -100,7 +101,14 @@ def make_subject(
     folder = None if dataset is None else LibkgeDataset.open(dataset).folder
     if file is not None and folder is None:
         folder = find_dataset(file.dataset, file.path)
-    return Subject(kind, file, folder, phi)
+    return Subject(kind, file, folder, phi, "" if file is None else _installed_name(kind))
+
+
+def _installed_name(kind: type[Backbone]) -> str:
+    try:
+        return backbone_name(kind)
+    except PluginError:  # a class that is tested before it is installed
+        return ""
 
 
 class BackboneTests:

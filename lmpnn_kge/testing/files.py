@@ -12,12 +12,13 @@ import torch
 from torch import Tensor
 
 from lmpnn_kge.backbone import Backbone
+from lmpnn_kge.checkpoint import Checkpoint
 from lmpnn_kge.errors import BackboneError, CheckpointError
-from lmpnn_kge.libkge.checkpoint import LibkgeCheckpoint, read_checkpoint
+from lmpnn_kge.libkge.checkpoint import read_checkpoint
 from lmpnn_kge.libkge.dataset import LibkgeDataset
 from lmpnn_kge.libkge.writing import write_checkpoint
 from lmpnn_kge.names import rows_of
-from lmpnn_kge.opening import build, reads
+from lmpnn_kge.opening import build
 from lmpnn_kge.ranking import rank_triples
 from lmpnn_kge.testing.outcome import Skipped, Subject, Unmet, check, demand, demand_same
 
@@ -78,7 +79,7 @@ def _again(model: Backbone) -> Backbone:
         write_checkpoint(file, model, dataset="none")
         checkpoint = read_checkpoint(file)
     demand(
-        reads(type(model), checkpoint.model),
+        checkpoint.is_read_by("", type(model)),
         f"a file of {' or '.join(model.libkge_models)}, which the backbone reads",
         checkpoint.model,
     )
@@ -98,7 +99,7 @@ def checkpoint(subject: Subject) -> str:
     if file is None:
         raise Skipped("no checkpoint given")
     demand(
-        reads(subject.kind, file.model),
+        file.is_read_by(subject.name, subject.kind),
         f"a checkpoint of {' or '.join(subject.kind.libkge_models) or 'no LibKGE model'}",
         f"one of {file.model}",
     )
@@ -115,8 +116,8 @@ def checkpoint(subject: Subject) -> str:
     return _ranks(file, model, graph)
 
 
-def _ranks(file: LibkgeCheckpoint, model: Backbone, graph: LibkgeDataset) -> str:
-    """Filtered MRR on valid beside what LibKGE recorded, or beside chance where it did not."""
+def _ranks(file: Checkpoint, model: Backbone, graph: LibkgeDataset) -> str:
+    """Filtered MRR on valid beside what the file recorded, or beside chance where it did not."""
     assert model.entity_ids is not None
     assert model.relation_ids is not None
     entities = rows_of(graph.entity_ids, model.entity_ids)

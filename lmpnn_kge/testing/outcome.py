@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from lmpnn_kge.backbone import Backbone
+from lmpnn_kge.checkpoint import Checkpoint
 from lmpnn_kge.errors import short
-from lmpnn_kge.libkge.checkpoint import LibkgeCheckpoint
 
 #: Where the rules are written that the checks are about.
 CONTRACT = "CONTRIBUTING.md#the-contract"
@@ -28,9 +28,10 @@ class Subject:
     """A backbone to check, and what else its author has to check it with."""
 
     kind: type[Backbone]
-    checkpoint: LibkgeCheckpoint | None = None
+    checkpoint: Checkpoint | None = None
     dataset: Path | None = None  # of the checkpoint
     phi: Phi | None = None
+    name: str = ""  # under which it is installed, if it is
 
     @property
     def has_inverse(self) -> bool:
