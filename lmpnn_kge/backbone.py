@@ -21,6 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from lmpnn_kge.errors import BackboneError
@@ -320,13 +321,18 @@ class Backbone(ABC):
         """φ of estimated tails [n, d] against every entity, [n, E]; relations as above."""
         if self.score_type is ScoreType.INNER_PRODUCT:
             return estimates @ self.entities.T
-        if relations is None:
+        if relations is None or type(self).project is Backbone.project:
             return -all_pairs(self.distance, estimates, self.entities)
         ids = self._ids(relations).expand(len(estimates))
-        return -all_pairs(self._distance_over, estimates, self.entities, ids)
+        scores = estimates.new_empty(len(ids), self.num_entities)
+        for relation in ids.unique():  # all its rows share what is projected
+            rows = ids == relation
+            distance = partial(self._projected_distance, relation)
+            scores[rows] = -all_pairs(distance, estimates[rows], self.entities)
+        return scores
 
-    def _distance_over(self, estimates: Tensor, tails: Tensor, relations: Tensor) -> Tensor:
-        return self.distance(estimates, self.project(tails, relations))
+    def _projected_distance(self, relation: Tensor, estimates: Tensor, tails: Tensor) -> Tensor:
+        return self.distance(estimates, self.project(tails, relation))
 
     def score_tails(self, heads: Ids, relations: Ids) -> Tensor:
         """φ(h, r, ·) of ids [n] and [n] -> [n, E]."""

@@ -77,6 +77,8 @@ class Config(Settings):
     depth_shift: int
     constants: Literal["updated", "kept"]
     messages: Literal["inference", "cat"]
+    negation: Literal["full", "learnt"]
+    residual: bool
     union: Literal["dnf", "merge"]
     # The loss
     temperature: float
@@ -154,7 +156,7 @@ class Decomposition(Settings):
 
     kind = "lmpnn-kge decomposition"
     folder = "cqd"
-    least: ClassVar = {"margin": 0, "steps": 0, "penalty": 0, "beam": 1, "seed": 0}
+    least: ClassVar = {"steps": 0, "penalty": 0, "beam": 1, "seed": 0}
     above: ClassVar = {"scale": 0, "learning_rate": 0}
 
     # Truth

@@ -71,9 +71,9 @@ def _matmul_in_tiles(rows: Tensor, relations: Tensor, matrices: Tensor) -> Tenso
 
 
 def all_pairs(
-    distance: Callable[..., Tensor], queries: Tensor, table: Tensor, *facts: Tensor
+    distance: Callable[[Tensor, Tensor], Tensor], queries: Tensor, table: Tensor
 ) -> Tensor:
-    """distance(q, t, *facts of q) for every q of [n, d] and t of [E, d] -> [n, E].
+    """distance(q, t) for every q of [n, d] and t of [E, d] -> [n, E].
 
     It is asked for one block of pairs at a time: on a CPU small enough to stay in its cache.
     """
@@ -83,8 +83,7 @@ def all_pairs(
     out = queries.new_empty(len(queries), len(table))
     for i in range(0, len(queries), rows):
         for j in range(0, len(table), columns):
-            known = [fact[i : i + rows, None] for fact in facts]
-            block = distance(queries[i : i + rows, None], table[None, j : j + columns], *known)
+            block = distance(queries[i : i + rows, None], table[None, j : j + columns])
             out[i : i + rows, j : j + columns] = block
     return out
 

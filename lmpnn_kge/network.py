@@ -4,6 +4,10 @@
 
 A constant begins as its row of the entity table, a variable as a learned vector. What the free
 variable has become after L layers answers the query.
+
+Beyond the paper, and off in its configurations: with `residual` a layer adds the MLP to what goes
+into it, beginning with the bare sum of messages; with `negation: learnt` a negated message is
+−g ∘ f in place of −f, where g begins at 0.
 """
 
 from __future__ import annotations
@@ -35,7 +39,10 @@ class Lmpnn(nn.Module):
             size = backbone.entities.float().square().mean().sqrt().item()
             self.free = nn.Parameter(size * torch.randn(backbone.dim))
             self.bound = nn.Parameter(size * torch.randn(backbone.dim))
-            self.mlp = Mlp(backbone.dim, config.hidden, config.hidden_layers, dtype)
+            widths = [backbone.dim, *[config.hidden] * config.hidden_layers, backbone.dim]
+            self.mlp = Mlp(widths, dtype, residual=config.residual)
+            learnt = config.negation == "learnt" and config.messages == "inference"
+            self.negation = nn.Parameter(torch.zeros(backbone.dim)) if learnt else None
             self.cat = CatMessages(backbone) if config.messages == "cat" else None
 
     def on(self, device: torch.device) -> Lmpnn:
@@ -80,8 +87,8 @@ class Lmpnn(nn.Module):
         every = torch.arange(count, device=self.free.device)
         for place, message in alone.items():
             sources = states[message.source][:1].expand(count, -1)
-            options = {"inverse": message.inverse, "negated": message.negated}
-            totals[place] = totals[place][:1] + self.backbone.message(sources, every, **options)
+            told = self.backbone.message(sources, every, inverse=message.inverse)
+            totals[place] = totals[place][:1] + self._signed(told, message.negated)
         return alone
 
     def _tell(
@@ -104,28 +111,38 @@ class Lmpnn(nn.Module):
             told = iter(found.split(len(columns[0])))
         for message in messages:
             if message.relation is None:
-                yield -states[message.source] if message.negated else states[message.source]
+                yield self._signed(states[message.source], message.negated)
             else:  # KGE Cat has taken the negation into account
-                negated = message.negated and self.cat is None
-                yield -next(told) if negated else next(told)
+                yield self._signed(next(told), message.negated and self.cat is None)
+
+    def _signed(self, told: Tensor, negated: bool) -> Tensor:
+        if not negated:
+            return told
+        return -told if self.negation is None else -self.negation * told
 
 
 class Mlp(nn.Module):
-    """Hidden layers with ReLU, the same for all layers and nodes; computed in dtype."""
+    """Hidden layers with ReLU, the same for all layers and nodes; computed in dtype.
 
-    def __init__(self, dim: int, hidden: int, hidden_layers: int, dtype: torch.dtype):
+    A residual one adds its input, and begins as the identity.
+    """
+
+    def __init__(self, widths: Sequence[int], dtype: torch.dtype, *, residual: bool):
         super().__init__()
-        widths = [dim, *[hidden] * hidden_layers, dim]
         self.layers = nn.ModuleList(map(nn.Linear, widths, widths[1:]))
-        self.chunk = max(1, CPU_CHUNK // hidden)
-        self.dtype = dtype
+        self.chunk = max(1, CPU_CHUNK // max(widths))
+        self.dtype, self.residual = dtype, residual
+        if residual:
+            for parameter in self.layers[-1].parameters():
+                nn.init.zeros_(parameter)
 
     def forward(self, x: Tensor) -> Tensor:
         parameters = [parameter.to(self.dtype) for parameter in self.layers.parameters()]
         layers = list(zip(parameters[::2], parameters[1::2], strict=True))
         size = self.chunk if x.device.type == "cpu" else len(x)
         parts = [_perceive(part, layers) for part in x.to(self.dtype).split(size)]
-        return torch.cat(parts).to(x.dtype)
+        found = torch.cat(parts).to(x.dtype)
+        return x + found if self.residual else found
 
 
 def _perceive(x: Tensor, layers: list[tuple[Tensor, Tensor]]) -> Tensor:

@@ -36,9 +36,8 @@ class RelationalTucker3(Backbone):
         """W of all relations, [2R, d, d]: head coordinates down, tail coordinates across."""
         import torch
 
-        with torch.inference_mode(
-            False
-        ):  # they may be needed first in evaluation, then in training
+        # What evaluation needs first may serve in training next.
+        with torch.inference_mode(False):
             matrices = (self.relations @ self.projection.T).unflatten(1, (self.dim, self.dim))
             if self.reciprocal:
                 return matrices

@@ -52,12 +52,6 @@ def test_all_pairs_covers_every_block():
     torch.testing.assert_close(distances, torch.cdist(queries, table, p=1.0))
 
 
-def test_all_pairs_tells_every_block_the_facts_of_its_queries():
-    queries, table, facts = torch.randn(19, 70), torch.randn(4100, 70), torch.randn(19)
-    distances = all_pairs(lambda a, b, c: (a - b).norm(dim=-1) + c, queries, table, facts)
-    torch.testing.assert_close(distances, torch.cdist(queries, table) + facts[:, None])
-
-
 @pytest.mark.parametrize("p", [1, 1.5, 2.0, float("inf")])
 def test_minkowski_is_the_p_norm_of_the_difference(p):
     a, b = torch.randn(4, 1, 6), torch.randn(5, 6)

@@ -49,9 +49,14 @@ def config(**changes):
 
 
 def precise(name: str, **changes) -> Lmpnn:
-    """A random network in float64, in which rounding hides no mistake."""
+    """A random network in float64, in which rounding hides no mistake, nor zeros at the start."""
     backbone = make(name).to(dtype=torch.float64)
-    return Lmpnn(backbone, config(**changes), dtype=torch.float64).double()
+    model = Lmpnn(backbone, config(**changes), dtype=torch.float64).double()
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    return model
 
 
 def columns(pattern: Pattern, count: int = QUERIES, seed: int = 0) -> tuple:
@@ -63,15 +68,18 @@ def columns(pattern: Pattern, count: int = QUERIES, seed: int = 0) -> tuple:
 
 
 def plain_mlp(model, x):
+    given = x if model.mlp.residual else 0
     *hidden, last = model.mlp.layers
     for layer in hidden:
         x = torch.clamp(layer.weight @ x + layer.bias, min=0)
-    return last.weight @ x + last.bias
+    return given + last.weight @ x + last.bias
 
 
 def plain_message(model, z, relation, inverse, negated):
     if model.cat is None or relation == EQUAL:
-        return model.backbone.message(z[None], relation, inverse=inverse, negated=negated)[0]
+        weight = 1 if model.negation is None or not negated else model.negation
+        told = model.backbone.message(z[None], relation, inverse=inverse, negated=negated)
+        return weight * told[0]
     half, cat = model.backbone.num_relations, model.cat
     backwards = inverse != (relation >= half)
     row = model.backbone.relations[relation % half]
@@ -143,6 +151,23 @@ def test_leaving_out_what_never_reaches_the_answer_changes_no_answer(name, shift
         check(model, PATTERNS[union], "merge", shift)
 
 
+@pytest.mark.parametrize("residual", [False, True])
+@pytest.mark.parametrize("negation", ["full", "learnt"])
+def test_what_is_beyond_the_paper_is_what_it_says(negation, residual):
+    model = precise("complex", negation=negation, residual=residual)
+    for pattern in PATTERNS.values():
+        check(model, pattern, "dnf", 0)
+
+
+def test_a_network_beyond_the_paper_begins_with_the_sum_of_positive_messages():
+    backbone = make("complex")
+    model = Lmpnn(backbone, config(negation="learnt", residual=True, epsilon=0.0))
+    constants, relations = columns(PATTERNS["2in"])
+    (wiring,) = wire(PATTERNS["2in"])
+    expected = backbone.message(backbone.entities[constants[:, 0]], relations[:, 0])
+    torch.testing.assert_close(model(wiring, constants, relations), expected)
+
+
 @pytest.mark.parametrize("shift", [-1, 0, 1])
 def test_constants_can_keep_their_embedding(shift):
     model = precise("complex")
@@ -187,7 +212,7 @@ def test_two_layers_by_hand():
         torch.tensor([[1.0, 0.0], [0.0, 3.0]]),  # r1 and r2
         reciprocal=False,
     )
-    model = Lmpnn(backbone, config(epsilon=0.5, hidden=2))
+    model = Lmpnn(backbone, config(epsilon=0.5, hidden=2, negation="full", residual=False))
     weights = {
         "free": [1.0, 1.0],
         "bound": [2.0, -1.0],
@@ -346,10 +371,11 @@ def test_gradients_reach_the_network_and_nothing_else(name, messages, pattern):
     learned = {key for key, value in model.named_parameters() if value.grad is not None}
     layers = {f"mlp.layers.{n}.{part}" for n in (0, 1) for part in ("weight", "bias")}
     cat = {"cat.state.weight", "cat.state.bias", "cat.relation.weight", "cat.signs"}
-    everything = {"free", "bound"} | layers | (cat if messages == "cat" else set())
+    everything = {"free", "bound"} | layers | (cat if messages == "cat" else {"negation"})
     assert {key for key, _ in model.named_parameters()} == everything
     assert model.state_dict().keys() == everything
-    assert learned == everything - ({"bound"} if pattern == "1p" else set())
+    unused = {"1p": {"bound", "negation"}, "coauthor": set()}.get(pattern, {"negation"})
+    assert learned == everything - unused
     assert all(dict(model.named_parameters())[key].grad.isfinite().all() for key in learned)
     for key, tensor in backbone.tensors().items():
         assert not tensor.requires_grad

@@ -207,7 +207,7 @@ def test_every_setting_trains_and_opens_again(here, toy_queries, changes):
 
 
 def test_training_learns(here, toy_queries):
-    train_tiny(toy_queries, here / "run", epochs=8, hidden=64, learning_rate=1e-2, patience=0)
+    train_tiny(toy_queries, here / "run", epochs=16, hidden=64, learning_rate=1e-2, patience=0)
     losses = [record["loss"] for record in metrics_of(here / "run")]
     assert losses[-1] < 0.7 * losses[0]
 
