@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -23,6 +24,9 @@ from lmpnn_kge.fuzzy import T_NORMS, conjoin, disjoin
 from lmpnn_kge.query.formula import FREE, Variable
 from lmpnn_kge.query.patterns import Pattern
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 #: Truth values of beams that are held at once.
 CHUNK = 2**22
 
@@ -31,19 +35,25 @@ STEEPEST = 1e15
 
 
 @dataclass(frozen=True, eq=False)
-class Cqd:
-    """CQD(E), a `Method`: variables are moved through the space of embeddings by Adam."""
+class _Decomposed:
+    """What the two have in common: fuzzy truth on a backbone."""
 
     fuzzy: Fuzzy
     settings: Decomposition
 
     @classmethod
-    def of(cls, backbone: Backbone, settings: Decomposition) -> Cqd:
-        return cls(_fuzzy(backbone, settings), settings)
+    def of(cls, backbone: Backbone, settings: Decomposition) -> Self:
+        margin = settings.margin or measured_margin(backbone, settings.seed)
+        norm = T_NORMS[settings.t_norm]
+        return cls(Fuzzy(backbone, norm, settings.scale, margin), settings)
 
     @property
     def entities(self) -> Tensor:
         return self.fuzzy.backbone.entities
+
+
+class Cqd(_Decomposed):
+    """CQD(E), a `Method`: variables are moved through the space of embeddings by Adam."""
 
     def answer(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Scores:
         """Finds the variables of all queries at once."""
@@ -104,20 +114,8 @@ class Cqd:
         return 3 * self.settings.penalty * now * now.abs()
 
 
-@dataclass(frozen=True, eq=False)
-class CqdBeam:
+class CqdBeam(_Decomposed):
     """CQD-Beam, a `Method`: for every variable the entities of which the query is truest so far."""
-
-    fuzzy: Fuzzy
-    settings: Decomposition
-
-    @classmethod
-    def of(cls, backbone: Backbone, settings: Decomposition) -> CqdBeam:
-        return cls(_fuzzy(backbone, settings), settings)
-
-    @property
-    def entities(self) -> Tensor:
-        return self.fuzzy.backbone.entities
 
     def answer(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Scores:
         clauses = self.fuzzy.clauses(pattern, constants, relations)
@@ -188,8 +186,3 @@ def _next(clause: Clause, values: Values, left: Sequence[Variable]) -> Variable:
             if known.get(variable) is positive:
                 return variable
     raise QueryError("a beam needs an entity to begin with; there is none in a part of the formula")
-
-
-def _fuzzy(backbone: Backbone, settings: Decomposition) -> Fuzzy:
-    margin = settings.margin or measured_margin(backbone, settings.seed)
-    return Fuzzy(backbone, T_NORMS[settings.t_norm], settings.scale, margin)
