@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,7 @@ class RotatE(Backbone):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.p < math.inf:
+        if not self.p > 0:
             raise BackboneError(f"p of RotatE must be above 0, not {self.p}")
 
     def forward(self, heads: Tensor, relations: Tensor) -> Tensor:

@@ -6,7 +6,6 @@ projected too. LibKGE adds 1e-6 to each coordinate of that difference, which is 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,7 @@ class TransH(Backbone):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.p < math.inf:
+        if not self.p > 0:
             raise BackboneError(f"p of TransH must be above 0, not {self.p}")
 
     def forward(self, heads: Tensor, relations: Tensor) -> Tensor:

@@ -288,7 +288,7 @@ def test_working_in_chunks_changes_nothing(monkeypatch, hidden_layers):
     monkeypatch.setattr(network, "CPU_CHUNK", 3 * settings.hidden)  # three rows
     parts = Lmpnn(make("distmult"), settings)
     assert parts.mlp.chunk == 3
-    (wiring,), (constants, relations) = wire(PATTERNS["pi"]), columns(PATTERNS["pi"], 7)
+    (wiring,), (constants, relations) = wire(PATTERNS["pin"]), columns(PATTERNS["pin"], 7)
     found = [model(wiring, constants, relations) for model in (whole, parts)]
     assert torch.allclose(*found, rtol=1e-5, atol=1e-6)
     for answer in found:
@@ -308,7 +308,7 @@ def test_bf16_is_close_to_fp32():
     backbone, (wiring,) = make("complex"), wire(PATTERNS["pi"])
     constants, relations = columns(PATTERNS["pi"], 50)
     fine, coarse = (
-        Lmpnn(backbone, config(), dtype=dtype)(wiring, constants, relations)
+        Lmpnn(backbone, config(residual=False), dtype=dtype)(wiring, constants, relations)
         for dtype in (torch.float32, torch.bfloat16)
     )
     assert coarse.dtype == torch.float32
