@@ -137,6 +137,7 @@ def test_what_only_differs_in_evaluation_is_only_evaluated(made):
     folder, _ = made
     rows = saved(folder)
     (base,), (merged,) = rows["base"]["results"], rows["merged"]["results"]
+    assert rows["merged"]["runs"] == [BASE]
     assert merged == Run.open(folder / BASE).evaluate("test", union="merge")
     assert {name for name in TYPES if base["types"][name] != merged["types"][name]} == {"2u"}
 
