@@ -123,7 +123,7 @@ class Recipe(Settings):
         "save_minutes": 0,
         "seed": 0,
     }
-    above: ClassVar = {"init": 0, "learning_rate": 0}
+    above: ClassVar = {"init": 0, "learning_rate": 0, "network_share": 0}
     below: ClassVar = {"entity_dropout": 1, "relation_dropout": 1, "label_smoothing": 1}
 
     # The model
@@ -141,6 +141,7 @@ class Recipe(Settings):
     epochs: int
     batch_size: int
     learning_rate: float
+    network_share: float
     # Validation
     validate_every: int
     validation_triples: int

@@ -175,7 +175,7 @@ class Loop(ABC, Generic[B]):
     def step(self, batch: B) -> Tensor:
         """One step of the optimiser; nothing in it waits for the device."""
         for group in self.optimiser.param_groups:
-            group["lr"] = self._rate()
+            group["lr"] = self._rate() * group.get("share", 1)  # of the rate
         objective, loss = self.loss_of(batch)
         self.optimiser.zero_grad(set_to_none=True)
         objective.backward()

@@ -36,6 +36,9 @@ from lmpnn_kge.softmax import cross_entropy
 
 BEST = "best.safetensors"
 
+#: What every backbone has; further tensors are those of a network.
+TABLES = ("entities", "relations")
+
 Ints = npt.NDArray[np.int64]
 
 
@@ -100,7 +103,12 @@ class Pretrainer(Loop[Batch]):
             name: (tensor * self.recipe.init if name == "entities" else tensor).requires_grad_()
             for name, tensor in self.template.tensors().items()
         }
-        optimiser = torch.optim.Adagrad(self.parameters.values(), lr=self.recipe.learning_rate)
+        tables = [self.parameters[name] for name in TABLES]
+        network = [t for name, t in self.parameters.items() if name not in TABLES]
+        groups: list[dict[str, Any]] = [{"params": tables}]
+        if network:
+            groups.append({"params": network, "share": self.recipe.network_share})
+        optimiser = torch.optim.Adagrad(groups, lr=self.recipe.learning_rate)
         super().__init__(folder, self.parameters, optimiser, ("sum",))
         self.questions = Questions.of(self.triples["train"], relations)
 

@@ -174,7 +174,7 @@ def devices(subject: Subject) -> str:
     try:
         with _OnlyOn("meta"):
             message = model.message(z, ids, inverse=True, negated=True)
-            scores = model.score_entities(message, model.inverse(ids))
+            scores = model.score_entities(message)
             if model.score_type is ScoreType.DISTANCE:
                 model.distances(message, z, ids)
         scores.sum().backward()
