@@ -6,9 +6,10 @@ of those that score the same. Metrics are averaged over a query's hard answers, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import reduce
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ from lmpnn_kge.config import Config
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.network import Lmpnn
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.wiring import Constants, Union, wire
+from lmpnn_kge.wiring import Constants, OneHop, Union, one_hops, wire
 
 #: Queries that are embedded at once.
 BATCH = 1024
@@ -87,26 +88,45 @@ class Method(Protocol):
 
 @dataclass(frozen=True)
 class Scorer:
-    """LMPNN as a method: the cosine of an answer embedding and an entity."""
+    """LMPNN as a method: the cosine of an answer embedding and an entity.
+
+    With `one_hop: embedding` a question of one atom is answered by the backbone's own score.
+    """
 
     model: Lmpnn
     entities: Tensor  # [E, d], of length 1
     union: Union
     depth_shift: int = 0
     constants: Constants = "updated"
+    one_hop: Literal["embedding", "network"] = "network"
 
     @classmethod
     def of(cls, model: Lmpnn, config: Config) -> Scorer:
         """A network with the settings it was trained with."""
         unit = F.normalize(model.backbone.entities, dim=-1)
-        return cls(model, unit, config.union, config.depth_shift, config.constants)
+        asked = config.union, config.depth_shift, config.constants, config.one_hop
+        return cls(model, unit, *asked)
 
     def answer(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Scores:
-        """By their embeddings, which are made at once."""
+        """By their embeddings, which are made at once, or by the backbone alone."""
+        hops = one_hops(pattern, self.union) if self.one_hop == "embedding" else None
+        if hops is not None:
+            return lambda rows, out=None: self._link(hops, constants[rows], relations[rows])
         embeddings = self.embed(pattern, constants, relations)
         if not embeddings.isfinite().all():
             raise RunError("answer embeddings are not finite: the network or the table is broken")
         return lambda rows, out=None: self.score(embeddings[:, rows], out)
+
+    @torch.inference_mode()
+    def _link(self, hops: Sequence[OneHop], constants: Tensor, relations: Tensor) -> Tensor:
+        """φ of every entity, by its best disjunct, [n, E]."""
+        backbone = self.model.backbone
+        found = []
+        for hop in hops:
+            ids = relations[:, hop.relation]
+            ids = backbone.inverse(ids) if hop.inverse else ids
+            found.append(backbone.score_tails(constants[:, hop.constant], ids))
+        return reduce(torch.maximum, found)
 
     @torch.inference_mode()
     def embed(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Tensor:

@@ -112,15 +112,19 @@ class Run:
 
     def embed(self, formula: str) -> Tensor:
         """The answer embeddings of a formula over names, one for each disjunct, [disjuncts, d]."""
+        return self.scorer.embed(*self._query(formula))[:, 0]
+
+    def _query(self, formula: str) -> tuple[Pattern, Tensor, Tensor]:
+        """A formula as a batch of one query of its own pattern."""
         pattern = Pattern(parse(formula))
-        constants, relations = self.vocabulary.resolve(pattern, formula)
+        columns = self.vocabulary.resolve(pattern, formula)
         device = self.scorer.entities.device
-        columns = (torch.from_numpy(ids)[None].to(device) for ids in (constants, relations))
-        return self.scorer.embed(pattern, *columns)[:, 0]
+        constants, relations = (torch.from_numpy(ids)[None].to(device) for ids in columns)
+        return pattern, constants, relations
 
     def rank(self, formula: str, k: int = 10) -> list[tuple[str, float]]:
         """The k entities that answer a formula best, with their scores."""
-        scores = self.scorer.score(self.embed(formula)[:, None])[0]
+        scores = self.scorer.answer(*self._query(formula))(slice(None))[0]
         best = scores.topk(min(k, len(scores)))
         return [
             (self.vocabulary.entity_ids[row], score)

@@ -177,6 +177,7 @@ def devices(subject: Subject) -> str:
             scores = model.score_entities(message)
             if model.score_type is ScoreType.DISTANCE:
                 model.distances(message, z, ids)
+                model.project(z, ids)
         scores.sum().backward()
     except (RuntimeError, NotImplementedError, TypeError) as error:
         raise Unmet(
