@@ -237,7 +237,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", ["rotate", "transe", "transh"])
-@pytest.mark.parametrize("p", [0, -1.0, math.nan, math.inf])
+@pytest.mark.parametrize("p", [0, -1.0, math.nan])
 def test_a_norm_that_is_none_is_refused(name, p):
     with pytest.raises(BackboneError, match=f"must be above 0, not {p}"):
         load_backbone(name).random(3, 2, 4, p=p)
