@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import struct
 from dataclasses import dataclass
 
@@ -49,7 +50,8 @@ def test_names_may_be_anything_or_none(tmp_path):
 
 
 def test_further_fields_come_back(tmp_path):
-    assert again(make("transe", p=3.5), tmp_path).p == 3.5
+    for p in (3.5, math.inf):
+        assert again(make("transe", p=p), tmp_path).p == p
     backbone = conve(channels=16, padding=1)  # which LibKGE cannot have
     assert_same(again(backbone, tmp_path), backbone)
 
