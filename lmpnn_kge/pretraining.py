@@ -242,6 +242,9 @@ def pretrain(
     inner = kind.score_type is ScoreType.INNER_PRODUCT
     names = [DEFAULT, *([] if inner else ["distance"]), *([] if config is None else [config])]
     recipe = load_settings(Recipe, names, settings)
+    kind.random(
+        2, 1, kind.entity_width(recipe.dim), reciprocal=True
+    ).to_libkge()  # it can be written
     given = vars(recipe) if config is not None else (settings or {})
     asked = {key: getattr(recipe, key) for key in given}
     chosen, place = choose_device(device), Path(f"{file}.training")

@@ -8,7 +8,14 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from lmpnn_kge import LibkgeDataset, RunError, load_backbone, open_backbone
+from lmpnn_kge import (
+    BackboneError,
+    LibkgeDataset,
+    RunError,
+    load_backbone,
+    open_backbone,
+    pretraining,
+)
 from lmpnn_kge.cli import main
 from lmpnn_kge.config import Recipe, load_settings
 from lmpnn_kge.loop import Interrupted, Silent
@@ -167,3 +174,23 @@ def test_an_interrupt_tells_how_to_go_on(tmp_path, toy_dataset, monkeypatch):
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 130
     assert result.stdout.rstrip().endswith(f"-o '{file}' --resume")
+
+
+def test_what_could_not_be_written_is_found_before_training(tmp_path, toy_dataset, monkeypatch):
+    class Nameless(load_backbone("distmult")):
+        libkge_models = ()
+
+    monkeypatch.setattr(pretraining, "load_backbone", lambda name: Nameless)
+    with pytest.raises(BackboneError, match="set libkge_models"):
+        pretrain("nameless", toy_dataset, tmp_path / "it.pt")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_network_takes_smaller_steps_than_the_tables(tmp_path, toy_dataset):
+    made = trainer(tmp_path, toy_dataset, "conve", learning_rate=0.5, network_share=0.125)
+    before = {name: tensor.detach().clone() for name, tensor in made.parameters.items()}
+    made.step(next(made.batches(0, 0)))
+    steps = {n: (t.detach() - before[n]).abs().max().item() for n, t in made.parameters.items()}
+    # The first step of Adagrad is the rate itself wherever there is a gradient.
+    assert steps["entities"] == pytest.approx(0.5, rel=1e-3)
+    assert steps["filters"] == pytest.approx(0.5 / 8, rel=1e-3)
