@@ -6,9 +6,8 @@ of those that score the same. Metrics are averaged over a query's hard answers, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -22,7 +21,7 @@ from lmpnn_kge.config import Config
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.network import Lmpnn
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.wiring import Constants, OneHop, Union, one_hops, wire
+from lmpnn_kge.wiring import Constants, Union, one_hop, wire
 
 #: Queries that are embedded at once.
 BATCH = 1024
@@ -109,24 +108,15 @@ class Scorer:
 
     def answer(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Scores:
         """By their embeddings, which are made at once, or by the backbone alone."""
-        hops = one_hops(pattern, self.union) if self.one_hop == "embedding" else None
-        if hops is not None:
-            return lambda rows, out=None: self._link(hops, constants[rows], relations[rows])
+        hop = one_hop(pattern, self.union) if self.one_hop == "embedding" else None
+        if hop is not None:
+            heads, ids = constants[:, hop.constant], relations[:, hop.relation]
+            ids = self.model.backbone.inverse(ids) if hop.inverse else ids
+            return lambda rows, out=None: self.model.backbone.score_tails(heads[rows], ids[rows])
         embeddings = self.embed(pattern, constants, relations)
         if not embeddings.isfinite().all():
             raise RunError("answer embeddings are not finite: the network or the table is broken")
         return lambda rows, out=None: self.score(embeddings[:, rows], out)
-
-    @torch.inference_mode()
-    def _link(self, hops: Sequence[OneHop], constants: Tensor, relations: Tensor) -> Tensor:
-        """φ of every entity, by its best disjunct, [n, E]."""
-        backbone = self.model.backbone
-        found = []
-        for hop in hops:
-            ids = relations[:, hop.relation]
-            ids = backbone.inverse(ids) if hop.inverse else ids
-            found.append(backbone.score_tails(constants[:, hop.constant], ids))
-        return reduce(torch.maximum, found)
 
     @torch.inference_mode()
     def embed(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Tensor:

@@ -77,17 +77,15 @@ class OneHop:
     inverse: bool
 
 
-def one_hops(pattern: Pattern, union: Union = "dnf") -> tuple[OneHop, ...] | None:
-    """The disjuncts of a pattern, if each is one atom between a constant and what is asked."""
-    found = []
-    for wiring in wire(pattern, union):
-        message, *more = wiring.layers[0].messages
-        constant = wiring.inputs[message.source]
-        alone = not more and len(wiring.layers) == 1 and not message.negated
-        if not (alone and isinstance(constant, int) and message.relation is not None):
-            return None
-        found.append(OneHop(constant, message.relation, message.inverse))
-    return tuple(found)
+def one_hop(pattern: Pattern, union: Union = "dnf") -> OneHop | None:
+    """A pattern that is one atom between a constant and what is asked; None for any other."""
+    wiring, *others = wire(pattern, union)
+    message, *more = wiring.layers[0].messages
+    constant = wiring.inputs[message.source]
+    alone = not others and not more and len(wiring.layers) == 1 and not message.negated
+    if not (alone and isinstance(constant, int) and message.relation is not None):
+        return None
+    return OneHop(constant, message.relation, message.inverse)
 
 
 def wire_graph(
