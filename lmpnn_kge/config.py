@@ -79,7 +79,6 @@ class Config(Settings):
     messages: Literal["inference", "cat"]
     negation: Literal["full", "learnt"]
     residual: bool
-    one_hop: Literal["embedding", "network"]
     union: Literal["dnf", "merge"]
     # The loss
     temperature: float

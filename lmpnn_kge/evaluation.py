@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from lmpnn_kge.config import Config
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.network import Lmpnn
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.wiring import Constants, Union, one_hop, wire
+from lmpnn_kge.wiring import Constants, Union, wire
 
 #: Queries that are embedded at once.
 BATCH = 1024
@@ -87,32 +87,22 @@ class Method(Protocol):
 
 @dataclass(frozen=True)
 class Scorer:
-    """LMPNN as a method: the cosine of an answer embedding and an entity.
-
-    With `one_hop: embedding` a question of one atom is answered by the backbone's own score.
-    """
+    """LMPNN as a method: the cosine of an answer embedding and an entity."""
 
     model: Lmpnn
     entities: Tensor  # [E, d], of length 1
     union: Union
     depth_shift: int = 0
     constants: Constants = "updated"
-    one_hop: Literal["embedding", "network"] = "network"
 
     @classmethod
     def of(cls, model: Lmpnn, config: Config) -> Scorer:
         """A network with the settings it was trained with."""
         unit = F.normalize(model.backbone.entities, dim=-1)
-        asked = config.union, config.depth_shift, config.constants, config.one_hop
-        return cls(model, unit, *asked)
+        return cls(model, unit, config.union, config.depth_shift, config.constants)
 
     def answer(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Scores:
-        """By their embeddings, which are made at once, or by the backbone alone."""
-        hop = one_hop(pattern, self.union) if self.one_hop == "embedding" else None
-        if hop is not None:
-            heads, ids = constants[:, hop.constant], relations[:, hop.relation]
-            ids = self.model.backbone.inverse(ids) if hop.inverse else ids
-            return lambda rows, out=None: self.model.backbone.score_tails(heads[rows], ids[rows])
+        """By their embeddings, which are made at once."""
         embeddings = self.embed(pattern, constants, relations)
         if not embeddings.isfinite().all():
             raise RunError("answer embeddings are not finite: the network or the table is broken")

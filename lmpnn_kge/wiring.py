@@ -68,26 +68,6 @@ def wire(
     return tuple(wire_graph(graph, pattern, depth_shift, constants) for graph in graphs)
 
 
-@dataclass(frozen=True)
-class OneHop:
-    """A question of one atom, by its columns; inverse where the constant is its tail."""
-
-    constant: int
-    relation: int
-    inverse: bool
-
-
-def one_hop(pattern: Pattern, union: Union = "dnf") -> OneHop | None:
-    """A pattern that is one atom between a constant and what is asked; None for any other."""
-    wiring, *others = wire(pattern, union)
-    message, *more = wiring.layers[0].messages
-    constant = wiring.inputs[message.source]
-    alone = not others and not more and len(wiring.layers) == 1 and not message.negated
-    if not (alone and isinstance(constant, int) and message.relation is not None):
-        return None
-    return OneHop(constant, message.relation, message.inverse)
-
-
 def wire_graph(
     graph: QueryGraph, pattern: Pattern, depth_shift: int = 0, constants: Constants = "updated"
 ) -> Wiring:

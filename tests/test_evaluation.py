@@ -11,15 +11,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmpnn_kge import evaluation, load_backbone
+from lmpnn_kge import evaluation
 from lmpnn_kge.columns import Queries
 from lmpnn_kge.config import load_config
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.evaluation import Metrics, Scorer, capped, evaluate, rank_queries
 from lmpnn_kge.network import Lmpnn
-from lmpnn_kge.query.patterns import BETAE, named_patterns, parse_pattern
+from lmpnn_kge.query.patterns import BETAE, named_patterns
 from lmpnn_kge.results import NEGATIVE, POSITIVE, as_json, as_text, average
-from lmpnn_kge.wiring import one_hop, wire
+from lmpnn_kge.wiring import wire
 
 from . import made_up
 from .test_backbone import ENTITIES, RELATIONS, make
@@ -297,25 +297,3 @@ def test_text_is_the_row_of_the_paper_then_the_rest():
         "             1p   2in  mine",
         "1 missing  40.0            ",
     ]
-
-
-def test_a_question_of_one_atom_is_answered_by_the_embedding_alone():
-    backbone = load_backbone("complex").random(30, 4, 8)
-    config = load_config(settings={"hidden": 8, "one_hop": "embedding"})
-    scorer = Scorer.of(Lmpnn(backbone, config), config)
-    constants, relations = torch.tensor([[3, 5], [7, 1]]), torch.tensor([[0, 6], [2, 3]])
-
-    def asked(text):
-        return scorer.answer(parse_pattern(text), constants, relations)(slice(None))
-
-    assert torch.equal(asked("r1(s1,f)"), backbone.score_tails(constants[:, 0], relations[:, 0]))
-    assert torch.equal(asked("r1(f,s1)"), backbone.score_heads(relations[:, 0], constants[:, 0]))
-    for text in (
-        "r1(s1,f)&r2(s2,f)",
-        "r1(s1,f)|r2(s2,f)",
-        "r1(s1,e1)&r2(e1,f)",
-        "r1(e1,f)",
-        "!r1(s1,f)",
-        "f=s1",
-    ):
-        assert one_hop(parse_pattern(text)) is None, text
