@@ -53,7 +53,8 @@ class RotatE(Backbone):
             return (a - b).norm(dim=-1)
         (a_re, a_im), (b_re, b_im) = a.chunk(2, dim=-1), b.chunk(2, dim=-1)
         imaginary = a_im - b_im
-        moduli = (a_re - b_re).square_().addcmul_(imaginary, imaginary).sqrt_()
+        squares = (a_re - b_re).square_().addcmul_(imaginary, imaginary)
+        moduli = squares.clamp_(min=1e-30).sqrt_()  # at 0 a root has no gradient
         return moduli.sum(-1) if self.p == 1 else moduli.norm(self.p, dim=-1)
 
     def distances(self, a: Tensor, b: Tensor, relations: Tensor) -> Tensor:

@@ -187,3 +187,14 @@ def test_the_transformer_is_torchs_encoder(activation):
 def test_a_transformer_whose_parts_do_not_fit_is_refused(change, words):
     with pytest.raises(BackboneError, match=words):
         load_backbone("transformer").random(5, 2, 8, reciprocal=True, **change)
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
+@pytest.mark.parametrize("name", ["rotate", "transe", "transh"])
+def test_where_a_coordinate_coincides_a_distance_has_a_gradient(name, p):
+    model = load_backbone(name).random(3, 2, 8, p=p)
+    a, b = model.entities[:1].clone(), model.entities[1:2].clone()
+    a[:, [1, 5]] = b[:, [1, 5]]  # for RotatE a complex number
+    a.requires_grad_()
+    model.distance(a, b).sum().backward()
+    assert a.grad.isfinite().all()
