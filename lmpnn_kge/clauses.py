@@ -175,9 +175,11 @@ class Fuzzy:
         Where one literal alone is about the free variable, its score does, free of rounding.
         """
         if len(clauses) == 1 and not clauses[0].groups:
-            about = [x for x in self.literals(clauses[0], values[0], FREE) if x.shape[1] > 1]
+            literals = list(self.literals(clauses[0], values[0], FREE))
+            about = [logits for logits in literals if logits.shape[1] > 1]
             if len(about) == 1:
                 return about[0]
+            return conjoin(self.norm, [self.norm.literal(logits) for logits in literals])
         parts = [self.truth(*part, FREE) for part in zip(clauses, values, strict=True)]
         return disjoin(self.norm, parts)
 

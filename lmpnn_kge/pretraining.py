@@ -242,9 +242,8 @@ def pretrain(
     inner = kind.score_type is ScoreType.INNER_PRODUCT
     names = [DEFAULT, *([] if inner else ["distance"]), *([] if config is None else [config])]
     recipe = load_settings(Recipe, names, settings)
-    kind.random(
-        2, 1, kind.entity_width(recipe.dim), reciprocal=True
-    ).to_libkge()  # it can be written
+    smallest = kind.random(2, 1, kind.entity_width(recipe.dim), reciprocal=True)
+    smallest.to_libkge()  # BackboneError where what is trained could not be written
     given = vars(recipe) if config is not None else (settings or {})
     asked = {key: getattr(recipe, key) for key in given}
     chosen, place = choose_device(device), Path(f"{file}.training")
