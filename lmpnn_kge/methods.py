@@ -11,11 +11,11 @@ from lmpnn_kge.baseline import Frequency
 from lmpnn_kge.config import DEFAULT, Decomposition, load_settings
 from lmpnn_kge.cqd import Cqd, CqdBeam
 from lmpnn_kge.device import choose_device
-from lmpnn_kge.errors import ConfigError, DatasetError, QueryError, RunError, choices
-from lmpnn_kge.evaluation import Method, capped, evaluate
+from lmpnn_kge.errors import ConfigError, DatasetError, QueryError, choices
+from lmpnn_kge.evaluation import Method
 from lmpnn_kge.kg import KnowledgeGraph
 from lmpnn_kge.material import Material, Sample, gather
-from lmpnn_kge.results import as_json
+from lmpnn_kge.results import evaluate_split
 from lmpnn_kge.sampling import sample_store
 
 METHODS = ("cqd", "cqd-beam", "frequency")
@@ -62,11 +62,9 @@ def evaluate_method(
     method = _method(name, material, settings or {}, device)
     for note in material.notes:
         tell(note)
-    ranked = {kind: found.ranked for kind, found in store.splits[split].items()}
-    found = evaluate(method, ranked if limit is None else capped(ranked, limit), progress)
-    if not found:
-        raise RunError(f"{material.queries} has no hard answers in {split!r}, nothing to rank")
-    return Evaluated(as_json(split, found), material.notes)
+    asked = store.splits[split]
+    results = evaluate_split(method, split, asked, material.queries, limit, progress)
+    return Evaluated(results, material.notes)
 
 
 def _method(name: str, material: Material, settings: Mapping[str, Any], device: str) -> Method:

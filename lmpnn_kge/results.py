@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
-from lmpnn_kge.evaluation import HITS, Metrics
+from lmpnn_kge.columns import Queries
+from lmpnn_kge.errors import RunError
+from lmpnn_kge.evaluation import HITS, Method, Metrics, capped, evaluate
 from lmpnn_kge.query.patterns import NEGATIVE, POSITIVE, ordered
 
 AVERAGES = ("A_P", "A_N")
@@ -17,6 +19,22 @@ def average(metrics: Mapping[str, Metrics], types: Sequence[str]) -> float | Non
     if any(name not in metrics for name in types):
         return None
     return sum(metrics[name].mrr for name in types) / len(types)
+
+
+def evaluate_split(
+    method: Method,
+    split: str,
+    queries: Mapping[str, Queries],
+    folder: object,
+    limit: int | None = None,
+    progress: Callable[[str, int], object] = lambda name, done: None,
+) -> dict[str, Any]:
+    """The metrics of a split of the queries in a folder; limit takes so many of each type."""
+    ranked = {name: found.ranked for name, found in queries.items()}
+    metrics = evaluate(method, ranked if limit is None else capped(ranked, limit), progress)
+    if not metrics:
+        raise RunError(f"{folder} has no hard answers in {split!r}, nothing to rank")
+    return as_json(split, metrics)
 
 
 def as_json(split: str, metrics: Mapping[str, Metrics]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from lmpnn_kge.columns import Queries
 from lmpnn_kge.config import DEFAULT, Config, load_config, to_yaml
 from lmpnn_kge.device import choose_device, choose_precision, describe_device
 from lmpnn_kge.errors import ConfigError, QueryError, RunError, choices, short
-from lmpnn_kge.evaluation import Scorer, capped, evaluate
+from lmpnn_kge.evaluation import Scorer, evaluate
 from lmpnn_kge.libkge.dataset import name_rows
 from lmpnn_kge.loop import Silent, Watch, epochs_done
 from lmpnn_kge.material import Material, Sample, facts_of, gather, join_queries
@@ -25,7 +25,7 @@ from lmpnn_kge.network import Lmpnn
 from lmpnn_kge.opening import build, find_reader, read_checkpoint
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.results import as_json
+from lmpnn_kge.results import as_json, evaluate_split
 from lmpnn_kge.run_folder import RunFolder, file_hash, is_run, provenance
 from lmpnn_kge.sampling import sample_store
 from lmpnn_kge.store import QueryStore
@@ -92,11 +92,7 @@ class Run:
         """
         scorer = dataclasses.replace(self.scorer, union=union or self.scorer.union)
         found = queries if isinstance(queries, QueryStore) else self.queries(split, queries)
-        ranked = {name: columns.ranked for name, columns in found.splits[split].items()}
-        metrics = evaluate(scorer, ranked if limit is None else capped(ranked, limit), progress)
-        if not metrics:
-            raise RunError(f"{found.folder} has no hard answers in {split!r}, nothing to rank")
-        return as_json(split, metrics)
+        return evaluate_split(scorer, split, found.splits[split], found.folder, limit, progress)
 
     def queries(self, split: str, folder: str | Path | None = None) -> QueryStore:
         """The run's own queries or others, in the numbers of its backbone."""

@@ -120,7 +120,7 @@ def test_notes_come_before_the_wait_for_the_figures(trained, monkeypatch):
     def broken(*arguments):
         raise RunError("evaluation was begun")
 
-    monkeypatch.setattr("lmpnn_kge.run.evaluate", broken)
+    monkeypatch.setattr("lmpnn_kge.results.evaluate", broken)
     other = CHECKPOINTS / "rotate-l2.package.pt"
     stderr = cli("evaluate", trained, "--checkpoint", other, code=2).stderr
     assert stderr.index("note: ") < stderr.index("evaluation was begun")
@@ -133,7 +133,7 @@ def test_so_do_those_of_a_method(tmp_path, toy_queries, monkeypatch):
     store = QueryStore.open(toy_queries)
     some = [f"new {name}" if row < 3 else name for row, name in enumerate(store.entity_ids)]
     write_store(tmp_path / "some", dataclasses.replace(store, entity_ids=some))
-    monkeypatch.setattr("lmpnn_kge.methods.evaluate", broken)
+    monkeypatch.setattr("lmpnn_kge.results.evaluate", broken)
     given = ["--checkpoint", ROTATE, "--dataset", TOY / "dataset", "--queries", tmp_path / "some"]
     stderr = cli("evaluate", "--method", "frequency", *given, code=2).stderr
     assert stderr.index("unknown entities: 3") < stderr.index("evaluation was begun")
