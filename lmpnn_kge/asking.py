@@ -33,13 +33,19 @@ class Answer:
 
 
 def ask(run: Run, formula: str, k: int = 10, graph: KnowledgeGraph | None = None) -> list[Answer]:
-    """The k best answers to a formula over names; graph tells the known from the predicted."""
+    """The k best answers to a formula over names.
+
+    A graph tells the known from the predicted, and what its training edges refute is left out.
+    """
     names = run.vocabulary
     known: set[str] = set()
     confirmed: set[str] = set()
+    refuted: set[str] = set()
     if graph is not None:
         known = set(graph.answer(formula, "train"))
         confirmed = set(graph.answer(formula, "test"))
+        refuted = {graph.entity_ids[row] for row in graph.refuted(formula)}
+    ranked = run.rank(formula, k + len(refuted))
     return [
         Answer(
             id_,
@@ -48,5 +54,5 @@ def ask(run: Run, formula: str, k: int = 10, graph: KnowledgeGraph | None = None
             None if graph is None else id_ in known,
             None if graph is None else id_ in confirmed,
         )
-        for id_, score in run.rank(formula, k)
+        for id_, score in [answer for answer in ranked if answer[0] not in refuted][:k]
     ]

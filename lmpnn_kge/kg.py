@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from lmpnn_kge.betae_graph import IDS, read_triples
 from lmpnn_kge.errors import DatasetError
 from lmpnn_kge.libkge.dataset import SPLITS, LibkgeDataset
 from lmpnn_kge.query.formula import Formula
+from lmpnn_kge.query.normal import denials, normalise
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.vocabulary import Vocabulary
@@ -86,6 +87,19 @@ class KnowledgeGraph:
         pattern = Pattern(parse(formula) if isinstance(formula, str) else formula)
         constants, relations = self.vocabulary.resolve(pattern, text)
         return self.database.answer(pattern, constants[None], relations[None], split).of(0)
+
+    def refuted(self, formula: str, split: str = "train") -> Ints:
+        """The numbers of entities that no further edge makes an answer, in order.
+
+        What a formula denies of them is there: with currency(France, Euro), France is none to
+        borders(Germany, ?) & !currency(?, Euro).
+        """
+        by_disjunct = (
+            [self.ask(denied, split) for denied in denials(disjunct)]
+            for disjunct in normalise(parse(formula))
+        )
+        none = np.empty(0, np.int64)
+        return reduce(np.intersect1d, (np.concatenate([none, *rows]) for rows in by_disjunct))
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

@@ -51,6 +51,25 @@ def test_an_answer_that_only_lacks_the_edge_against_it_is_contradicted(run, grap
     assert {a.mark for a in found if a.id in train - full} == {"known, contradicted"}
 
 
+def test_what_the_graph_refutes_is_left_out(run, graph):
+    formula = f"known_in(?, ?x) & !{QUESTION}"
+    friends = set(graph.answer(QUESTION, "train"))
+    ranked = [id_ for id_, _ in run.rank(formula, len(graph.entity_ids))]
+    possible = [id_ for id_ in ranked if id_ not in friends]
+    assert len(friends) == 8
+    assert possible[:5] != ranked[:5]
+    assert [a.id for a in ask(run, formula, 5, graph)] == possible[:5]
+    assert [a.id for a in ask(run, formula, len(ranked), graph)] == possible
+    assert [a.id for a in ask(run, formula, len(ranked))] == ranked
+
+
+def test_that_may_be_everything(run):
+    nobody = " & ".join(f"? != {place}" for place in run.vocabulary.entity_ids)
+    found = cli("ask", run.folder.path, f"known_in(?, ?x) & {nobody}")
+    assert found.stdout == ""
+    assert "the graph refutes every entity" in found.stderr
+
+
 def test_without_a_graph_nothing_is_marked(run):
     assert {answer.known for answer in ask(run, QUESTION)} == {None}
 

@@ -40,6 +40,30 @@ def test_questions_in_words(named):
     assert graph.answer("borders(France, ?) & !currency(?, Euro)") == []
 
 
+@pytest.mark.parametrize(
+    ("formula", "refuted"),
+    [
+        ("borders(?, ?x)", []),
+        ("borders(?, ?x) & !currency(?, Euro)", ["France"]),
+        ("borders(?, ?x) & !currency(?x, Euro)", []),  # some other ?x may do
+        ("borders(?, ?x) & !borders(France, ?) & ? != Poland", ["Germany", "Poland"]),
+        ("borders(?, ?x) & !(borders(?y, ?) & borders(France, ?y))", ["Poland"]),
+        ("borders(?, ?x) & !(borders(?x, ?y) & borders(?y, ?))", []),
+        ("borders(?, ?x) & !(borders(?y, ?) & ?y != France)", ["Poland"]),
+        ("borders(?, ?x) & !(borders(?y, ?) & !currency(?y, Euro))", []),  # ?y may get one
+        ("!borders(France, ?) | borders(?, Poland)", []),
+        ("!borders(France, ?) & currency(?, Euro) | !borders(?, Poland)", ["Germany"]),
+        ("!(currency(?, Euro) & borders(?, ?x)) & borders(?y, ?)", ["France"]),
+    ],
+)
+def test_what_edges_refute_no_edge_can_restore(named, formula, refuted):
+    graph = KnowledgeGraph.open(named)
+    found = graph.refuted(formula)
+    assert [graph.entity_ids[row] for row in found] == refuted
+    for split in ("train", "valid", "test"):
+        assert not set(refuted) & set(graph.answer(formula, split))
+
+
 def test_a_graph_of_libkge_has_labels(toy_dataset):
     graph = KnowledgeGraph.open(toy_dataset)
     row = graph.vocabulary.entity("person/ada_voss")

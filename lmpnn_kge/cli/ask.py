@@ -40,7 +40,8 @@ def ask(
     """Answer a FORMULA such as 'borders(Germany, ?) & !currency(?, Euro)' with the network of RUN.
 
     An answer is known if it follows from the edges that were trained on, and predicted if not; a
-    prediction is confirmed if it follows from the edges that were held out.
+    prediction is confirmed if it follows from the edges that were held out. What a formula denies
+    and the edges that were trained on assert is left out.
     """
     from lmpnn_kge.asking import ask as ask_run
     from lmpnn_kge.kg import KnowledgeGraph
@@ -59,7 +60,9 @@ def ask(
         rows = [{**dataclasses.asdict(answer), "mark": answer.mark} for answer in answers]
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
-    width = max(len(printable(answer.label)) for answer in answers)
+    if not answers:
+        click.echo("note: the graph refutes every entity", err=True)
+    width = max((len(printable(answer.label)) for answer in answers), default=0)
     for answer in answers:
         id_ = "" if answer.id == answer.label else f"  ({printable(answer.id)})"
         click.echo(

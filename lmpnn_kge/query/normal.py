@@ -210,6 +210,17 @@ def signed_literals(conjunct: Conjunct, scope: str = "") -> Iterator[Literal]:
             yield replace(literal, negated=literal.negated != outside)
 
 
+def denials(conjunct: Conjunct) -> Iterator[Formula]:
+    """What a conjunct denies of `?` alone, and what stays true when edges are added."""
+    literals = (replace(literal, negated=False) for literal in conjunct.literals if literal.negated)
+    for part in (*(Conjunct((literal,)) for literal in literals), *conjunct.groups):
+        shared = set(part.terms) & set(conjunct.bound) - set(part.bound)
+        wavering = any(lit.negated and isinstance(lit.atom, Atom) for lit in part.literals)
+        if FREE in part.terms and not (shared or wavering or part.groups):
+            denied = tuple(Not(lit.atom) if lit.negated else lit.atom for lit in part.literals)
+            yield And(denied) if len(denied) > 1 else denied[0]
+
+
 def _check_connected(conjunct: Conjunct, formula: Formula) -> None:
     pieces = [literal.terms for literal in signed_literals(conjunct)]
     reached: set[Term] = {FREE}
