@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +20,6 @@ from lmpnn_kge.sampling import sample_store
 METHODS = ("cqd", "cqd-beam", "frequency")
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluated:
-    """The metrics of a method, as `evaluate --json` prints them, and what there is to say."""
-
-    results: dict[str, Any]
-    notes: list[str]
-
-
 def evaluate_method(
     name: str,
     checkpoint: str | Path,
@@ -43,8 +34,8 @@ def evaluate_method(
     progress: Callable[[str, int], object] = lambda name, done: None,
     tell: Callable[[str], object] = lambda note: None,
     sample: Sample = sample_store,
-) -> Evaluated:
-    """Rank the hard answers of a split with a method on a checkpoint, as `train` finds them.
+) -> dict[str, Any]:
+    """The metrics of a method on a checkpoint and its queries, which are found as `train` does.
 
     limit takes so many queries of each type at most, evenly spread; tell hears the notes before
     anything is ranked.
@@ -63,8 +54,7 @@ def evaluate_method(
     for note in material.notes:
         tell(note)
     asked = store.splits[split]
-    results = evaluate_split(method, split, asked, material.queries, limit, progress)
-    return Evaluated(results, material.notes)
+    return evaluate_split(method, split, asked, material.queries, limit, progress)
 
 
 def _method(name: str, material: Material, settings: Mapping[str, Any], device: str) -> Method:

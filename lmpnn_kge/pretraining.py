@@ -2,7 +2,8 @@
 
 Every (head, relation) that has a tail is a question, in both directions, and each direction of a
 relation has parameters of its own. A question is scored against all entities, or against a few
-that a batch shares, and the loss is the cross-entropy of its tails.
+that a batch shares, and the loss is the cross-entropy of each of its tails among those that are
+none.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from lmpnn_kge.loop import Loop, Silent, Watch
 from lmpnn_kge.plugins import load_backbone
 from lmpnn_kge.ranking import Ranking, rank_triples
 from lmpnn_kge.run_folder import RunFolder, is_run, provenance
-from lmpnn_kge.softmax import cross_entropy
+from lmpnn_kge.softmax import cross_entropy, mask_of
 
 BEST = "best.safetensors"
 
@@ -157,7 +158,7 @@ class Pretrainer(Loop[Batch]):
         return len(batch.heads)
 
     def loss_of(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The cross-entropy with a penalty on what was looked up, and without."""
+        """The cross-entropy with a penalty on what every triple looks up, and without."""
         recipe = self.recipe
         entities, relations = self.parameters["entities"], self.parameters["relations"]
         heads = F.embedding(batch.heads, entities)
@@ -169,10 +170,13 @@ class Pretrainer(Loop[Batch]):
         if not recipe.penalty:
             return loss, loss
         power = 3 if recipe.norm == "n3" else 2
-        tails = F.embedding(batch.tails, entities)
-        looked_up = (heads, F.embedding(batch.relations, relations), tails)
-        sizes = torch.stack([rows.abs().pow(power).sum(1).mean() for rows in looked_up])
-        return loss + recipe.penalty * sizes.sum(), loss
+
+        def size(rows: Tensor) -> Tensor:
+            return rows.abs().pow(power).sum(1)
+
+        asked = size(heads) + size(F.embedding(batch.relations, relations))
+        sizes = asked[batch.owners] + size(F.embedding(batch.tails, entities))
+        return loss + recipe.penalty * sizes.mean(), loss
 
     def _cross_entropy(self, model: Backbone, estimates: Tensor, batch: Batch) -> Tensor:
         """Of the tails of all questions, each tail or each question counting the same."""
@@ -189,6 +193,8 @@ class Pretrainer(Loop[Batch]):
             scores = estimates @ noise.T  # [n, K]
         else:
             scores = -model.distances(estimates, noise, batch.relations)
+        right = mask_of(batch.owners, batch.tails, batch.negatives, scores.shape, len(entities))
+        scores = scores.masked_fill(right, -torch.inf)
         more = math.log(len(entities) / len(noise))  # for those that were not drawn
         tails = F.embedding(batch.tails, entities)
         truth = model.score_pairs(estimates[batch.owners], tails, batch.relations[batch.owners])

@@ -55,7 +55,9 @@ def test_questions_are_all_pairs_in_both_directions_with_all_their_tails(toy_dat
 @pytest.mark.parametrize("loss", ["1vsall", "kvsall"])
 @pytest.mark.parametrize("negatives", [0, 7])
 @pytest.mark.parametrize("name", ["complex", "transe", "transh"])
-def test_the_loss_is_the_cross_entropy_of_every_tail(tmp_path, toy_dataset, name, negatives, loss):
+def test_the_loss_is_the_cross_entropy_of_every_tail_among_what_is_none(
+    tmp_path, toy_dataset, name, negatives, loss
+):
     made = trainer(tmp_path, toy_dataset, name, loss=loss, negatives=negatives, penalty=0.0)
     batch = next(made.batches(0, 0))
     _, found = made.loss_of(batch)
@@ -64,12 +66,11 @@ def test_the_loss_is_the_cross_entropy_of_every_tail(tmp_path, toy_dataset, name
     scores = backbone.score_tails(batch.heads, batch.relations)
     for owner, tail in zip(batch.owners.tolist(), batch.tails.tolist(), strict=True):
         row = scores[owner].double()
-        noise = row if batch.negatives is None else row[batch.negatives]
-        more = math.log(backbone.num_entities / len(noise))
-        if name == "complex" and not negatives:
-            one = torch.logsumexp(row, 0) - row[tail]
-        else:  # the tail stands beside the noise
-            one = torch.nn.functional.softplus(torch.logsumexp(noise, 0) + more - row[tail])
+        every = range(len(row)) if batch.negatives is None else batch.negatives.tolist()
+        right = batch.tails[batch.owners == owner].tolist()
+        noise = row[[entity for entity in every if entity not in right]]
+        more = math.log(backbone.num_entities / len(every))
+        one = torch.nn.functional.softplus(torch.logsumexp(noise, 0) + more - row[tail])
         weight = 1 / (batch.owners == owner).sum().item() if loss == "kvsall" else 1.0
         total, weights = total + weight * one.item(), weights + weight
     assert found.item() == pytest.approx(total / weights, rel=1e-4)
@@ -117,6 +118,19 @@ def test_a_stopped_pretraining_ends_like_one_that_was_not(tmp_path, toy_dataset)
     one, other = open_backbone(whole), open_backbone(stopped)
     assert torch.equal(one.entities, other.entities)
     assert torch.equal(one.relations, other.relations)
+
+
+def test_the_penalty_is_on_what_every_triple_looks_up(tmp_path, toy_dataset):
+    made = trainer(tmp_path, toy_dataset, penalty=0.5)
+    batch = next(made.batches(0, 0))
+    with_penalty, without = made.loss_of(batch)
+    entities, relations = made.parameters["entities"], made.parameters["relations"]
+    looked_up = [
+        torch.cat([entities[batch.heads[o]], relations[batch.relations[o]], entities[t]])
+        for o, t in zip(batch.owners, batch.tails, strict=True)
+    ]
+    sizes = torch.stack(looked_up).abs().pow(3).sum(1)
+    assert (with_penalty - without).item() == pytest.approx(0.5 * sizes.mean().item(), rel=1e-4)
 
 
 def test_dropout_smoothing_and_penalties_take_part(tmp_path, toy_dataset):

@@ -109,7 +109,7 @@ def evaluate(
                 progress=show,
                 tell=tell,
                 sample=sampling_aside(progress),
-            ).results
+            )
     _print(results, split, time.monotonic() - start, as_json)
 
 
