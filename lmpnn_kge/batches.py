@@ -37,6 +37,7 @@ class Batch:
     relations: Tensor  # [n, r]
     positives: Tensor  # [n]
     negatives: Tensor | None  # [n, K], [K], or None for all entities
+    known: Tensor | None  # [2, m], rows and columns of [n, K] where answers stand, or None
 
     def __len__(self) -> int:
         return len(self.positives)
@@ -85,21 +86,39 @@ class Input:
         rows = np.sort(rows)  # neighbours in memory
         first, last = queries.easy.offsets[rows], queries.easy.offsets[rows + 1]
         positives = queries.easy.values[random.integers(first, last)]
+        noise = self._noise(len(rows), random)
+        known = self._known(queries, rows, noise) if self.config.positives == "all" else None
         return Batch(
             queries.pattern,
             _tensor(queries.constants[rows]),
             _tensor(queries.relations[rows]),
             _tensor(positives),
-            self._noise(len(rows), random),
+            None if noise is None else _tensor(noise),
+            None if known is None else _tensor(known),
         )
 
-    def _noise(self, queries: int, random: np.random.Generator) -> Tensor | None:
+    def _noise(self, queries: int, random: np.random.Generator) -> Ints | None:
         count, kind = self.config.negative_count, self.config.negatives
         if kind == "independent":
-            return _tensor(random.integers(self.entities, size=(queries, count)))
+            return random.integers(self.entities, size=(queries, count))
         if kind == "all" or count >= self.entities:
             return None
-        return _tensor(random.choice(self.entities, count, replace=False, shuffle=False))
+        return random.choice(self.entities, count, replace=False, shuffle=False)
+
+    def _known(self, queries: Queries, rows: Ints, noise: Ints | None) -> Ints:
+        """Where answers stand among the noise: places in rows, and columns."""
+        owners, places = queries.easy.places(rows)
+        answers = queries.easy.values[places].astype(np.int64)
+        if noise is None:
+            return np.stack([owners, answers])
+        if noise.ndim == 2:
+            first = self.entities * np.arange(len(rows))
+            right = np.isin(first[:, None] + noise, first[owners] + answers)
+            return np.stack(right.nonzero())
+        columns = np.full(self.entities, -1)
+        columns[noise] = np.arange(len(noise))
+        there = columns[answers] >= 0
+        return np.stack([owners[there], columns[answers[there]]])
 
 
 def _tensor(array: npt.NDArray[Any]) -> Tensor:

@@ -82,6 +82,7 @@ class Config(Settings):
     union: Literal["dnf", "merge"]
     # The loss
     temperature: float
+    positives: Literal["one", "all"]
     negatives: Literal["independent", "shared", "all"]
     negative_count: int
     # The optimiser

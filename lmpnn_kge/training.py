@@ -76,6 +76,7 @@ class Trainer(Loop[Batch]):
             batch.positives,
             batch.negatives,
             config.temperature,
+            batch.known,
         )
         return loss, loss
 

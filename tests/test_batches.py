@@ -35,7 +35,8 @@ def make(negatives: str = "shared", entities: int = ENTITIES, **changes) -> Inpu
 
 def same(one: Batch, other: Batch) -> bool:
     def tensors(batch):
-        return [batch.constants, batch.relations, batch.positives, batch.negatives]
+        ids = [batch.constants, batch.relations, batch.positives]
+        return [*ids, batch.negatives, batch.known]
 
     return one.pattern == other.pattern and all(
         (a is None and b is None) or torch.equal(a, b)
@@ -148,10 +149,34 @@ def test_as_many_shared_ones_as_entities_are_all_of_them(count):
     assert len(nearly.unique()) == ENTITIES - 1
 
 
+@pytest.mark.parametrize("negatives", ["independent", "shared", "all"])
+def test_what_is_known_are_the_answers_among_the_noise(negatives):
+    source = make(negatives)
+    answers = {
+        (str(queries.pattern), tuple(cs), tuple(rs)): set(queries.easy.of(place).tolist())
+        for queries in source.queries.values()
+        for place, (cs, rs) in enumerate(
+            zip(queries.constants.tolist(), queries.relations.tolist(), strict=True)
+        )
+    }
+    for batch in source.epoch(0):
+        noise = torch.arange(ENTITIES) if batch.negatives is None else batch.negatives
+        columns = noise.expand(len(batch), -1).tolist()
+        expected = {
+            (row, column)
+            for row, query in enumerate(asked(batch))
+            for column, entity in enumerate(columns[row])
+            if entity in answers[query]
+        }
+        assert set(map(tuple, batch.known.T.tolist())) == expected
+        assert batch.known.shape == (2, len(expected))
+    assert all(batch.known is None for batch in make(negatives, positives="one").epoch(0))
+
+
 def test_ids_are_what_torch_indexes_with():
     for batch in make().epoch(0):
-        for tensor in (batch.constants, batch.relations, batch.positives, batch.negatives):
-            assert tensor.dtype == torch.int64
+        for value in vars(batch).values():
+            assert not isinstance(value, torch.Tensor) or value.dtype == torch.int64
 
 
 # The thread ---------------------------------------------------------------------------------
@@ -175,7 +200,8 @@ def test_batches_drawn_ahead_are_the_same_in_the_same_order(monkeypatch, ahead):
 
 def test_they_are_put_on_the_device():
     for batch in prefetched(make().epoch(0), torch.device("meta")):
-        tensors = [batch.constants, batch.relations, batch.positives, batch.negatives]
+        tensors = [value for value in vars(batch).values() if isinstance(value, torch.Tensor)]
+        assert len(tensors) == 5
         assert {tensor.device.type for tensor in tensors} == {"meta"}
     assert next(make("all").epoch(0)).to(torch.device("meta")).negatives is None
 

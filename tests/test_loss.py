@@ -85,6 +85,38 @@ def test_loss_and_gradient_are_those_of_the_paper(
     assert torch.allclose(gradient, plain_gradient, rtol=1e-3, atol=1e-4)
 
 
+@given(
+    kind=st.sampled_from(KINDS),
+    seed=st.integers(0, 10_000),
+    entities=st.integers(2, 9),
+    chance=st.sampled_from([0.1, 0.5, 1.0]),
+)
+@settings(max_examples=60, deadline=None)
+def test_answers_among_the_noise_are_positives_and_noise_to_none(kind, seed, entities, chance):
+    z, table, positives, negatives = draw(kind, seed, disjuncts=2, entities=entities)
+    random = torch.Generator().manual_seed(seed)
+    answers = torch.rand(len(positives), entities, generator=random) < chance  # [n, E]
+    answers[torch.arange(len(positives)), positives] = True
+    columns = torch.arange(entities) if negatives is None else negatives
+    columns = columns.expand(len(positives), -1)  # [n, K]
+    right = answers.gather(1, columns)
+    found, expected = (z.clone().requires_grad_() for _ in range(2))
+    unit = F.normalize(table, dim=-1).float()
+    known = right.nonzero().T
+    loss = contrastive_loss(found.float(), unit, positives, negatives, 0.1, known)
+    cosines = torch.einsum("qnd,ed->qne", F.normalize(expected, dim=-1), unit.double()).amax(0)
+    losses = []
+    for query, (drawn, scores) in enumerate(zip(positives, (cosines / 0.1).exp(), strict=True)):
+        noise = scores[columns[query, ~right[query]]].sum()
+        truths = scores[torch.cat([drawn[None], columns[query, right[query]]])]
+        losses.append(-torch.log(truths / (truths + noise)).mean())
+    plain = sum(losses) / len(losses)
+    loss.backward()
+    plain.backward()
+    assert loss.item() == pytest.approx(plain.item(), rel=1e-4, abs=1e-5)
+    assert torch.allclose(found.grad, expected.grad, rtol=1e-3, atol=1e-4)
+
+
 def test_a_loss_by_hand():
     """cos(a, z) = 0.6, noise at 0.8 and −0.6, T = 0.2: −log(e³ / (e³ + e⁴ + e⁻³))."""
     entities = torch.tensor([[0.6, 0.8], [0.8, 0.6], [-0.6, 0.8]])
