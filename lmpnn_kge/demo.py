@@ -60,16 +60,7 @@ def demonstrate(
         dataset.parent.mkdir(parents=True, exist_ok=True)
         write_geography(dataset)
     if not _fits(checkpoint, backbone, dataset):
-        settings = {"batch_size": 256}  # a small graph has few questions, and needs steps
-        pretrain(
-            backbone,
-            dataset,
-            checkpoint,
-            settings=settings,
-            device=device,
-            resume=True,
-            watch=watch,
-        )
+        pretrain(backbone, dataset, checkpoint, device=device, resume=True, watch=watch)
     run = train(
         checkpoint,
         backbone=backbone,

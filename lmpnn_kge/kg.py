@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from lmpnn_kge.answers import Database
 from lmpnn_kge.betae_graph import IDS, read_triples
-from lmpnn_kge.errors import DatasetError
+from lmpnn_kge.errors import DatasetError, choices
 from lmpnn_kge.libkge.dataset import SPLITS, LibkgeDataset
 from lmpnn_kge.query.formula import Formula
 from lmpnn_kge.query.normal import denials, normalise
@@ -51,6 +51,21 @@ class KnowledgeGraph:
         if any((folder / f"{name}.pkl").exists() for name in (*IDS, "train-queries")):
             return cls(folder, folder.resolve().name, *read_triples(folder))
         return _from_names(folder)
+
+    def triples(self, split: str) -> npt.NDArray[np.int64]:
+        """The triples of a split, [n, 3]."""
+        if split not in self.splits:
+            raise DatasetError(
+                f"{self.folder} has no split {split!r}; {choices(split, self.splits)}"
+            )
+        return self.splits[split].astype(np.int64, copy=False)
+
+    def entity_strings(self) -> list[str | None]:
+        """Human-readable names in the order of the ids, None where there is none."""
+        return list(self.entity_ids) if self.entity_labels is None else self.entity_labels
+
+    def relation_strings(self) -> list[str | None]:
+        return list(self.relation_ids) if self.relation_labels is None else self.relation_labels
 
     @property
     def num_relations(self) -> int:
@@ -107,6 +122,17 @@ class KnowledgeGraph:
         return Vocabulary(
             self.entity_ids, self.relation_ids, self.entity_labels, self.relation_labels
         )
+
+
+#: What names a checkpoint and has triples to train on: a folder, or all that is in it.
+Graph = LibkgeDataset | KnowledgeGraph
+
+
+def open_graph(folder: str | Path) -> Graph:
+    """The graph of a folder; that of LibKGE reads its files when they are asked for."""
+    if (Path(folder) / "dataset.yaml").exists():
+        return LibkgeDataset.open(folder)
+    return KnowledgeGraph.open(folder)
 
 
 def _from_libkge(folder: Path) -> KnowledgeGraph:

@@ -12,8 +12,7 @@ from typing import Any
 from lmpnn_kge.backbone import Backbone
 from lmpnn_kge.errors import CheckpointError, DatasetError, RunError
 from lmpnn_kge.joining import join_store
-from lmpnn_kge.kg import KnowledgeGraph
-from lmpnn_kge.libkge.dataset import LibkgeDataset
+from lmpnn_kge.kg import Graph, KnowledgeGraph, open_graph
 from lmpnn_kge.opening import build, find_reader, read_checkpoint
 from lmpnn_kge.store import QueryStore
 from lmpnn_kge.vocabulary import Vocabulary
@@ -64,7 +63,7 @@ def gather(
     folder = Path(dataset) if dataset is not None else find_dataset(file.dataset, file.path)
     if folder is None and (queries is None or file.entity_ids is None):
         raise DatasetError(_not_found(file.dataset, file.path))
-    graph = None if folder is None else LibkgeDataset.open(folder)
+    graph = None if folder is None else open_graph(folder)
     opened, notes = build(file, kind, graph)
     if queries is None:
         assert folder is not None
@@ -135,7 +134,7 @@ def join_queries(store: QueryStore, backbone: Backbone) -> tuple[QueryStore, lis
     return joined, [f"{store.folder}: {report}"] if report.entities or report.relations else []
 
 
-def _vocabulary(backbone: Backbone, graph: LibkgeDataset | None) -> Vocabulary:
+def _vocabulary(backbone: Backbone, graph: Graph | None) -> Vocabulary:
     """The names of a backbone's rows, with the labels that a dataset has for them."""
     assert backbone.entity_ids is not None
     assert backbone.relation_ids is not None

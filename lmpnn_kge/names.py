@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmpnn_kge.errors import DatasetError, examples
-from lmpnn_kge.libkge.dataset import LibkgeDataset
+from lmpnn_kge.kg import Graph
 
 #: Names that may differ while two lists of ids still count as the same list, as a share of all.
 MAX_RENAMED = 0.1
@@ -23,7 +23,7 @@ class Join:
     note: str | None = None
 
 
-def join_ids(kind: str, have: list[str] | None, rows: int, graph: LibkgeDataset) -> Join:
+def join_ids(kind: str, have: list[str] | None, rows: int, graph: Graph) -> Join:
     """Name the rows of a checkpoint as a dataset does; kind is `entity` or `relation`.
 
     A checkpoint without ids must have as many rows as the dataset has ids. One with ids must know

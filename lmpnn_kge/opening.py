@@ -10,8 +10,8 @@ from pathlib import Path
 from lmpnn_kge.backbone import Backbone
 from lmpnn_kge.checkpoint import Checkpoint
 from lmpnn_kge.errors import BackboneError, CheckpointError, PluginError
+from lmpnn_kge.kg import Graph, open_graph
 from lmpnn_kge.libkge.checkpoint import read_checkpoint as read_libkge
-from lmpnn_kge.libkge.dataset import LibkgeDataset
 from lmpnn_kge.names import join_ids
 from lmpnn_kge.plugins import LOADERS, discover, load_backbone
 
@@ -22,12 +22,12 @@ def open_backbone(
     """Open a checkpoint, LibKGE's or any that an installed loader reads.
 
     backbone names the plugin; without it, the one that reads the checkpoint's model is taken.
-    dataset is a LibKGE dataset folder: it names the entities and relations of a training
+    dataset is the folder of its graph: it names the entities and relations of a training
     checkpoint, which has no names, and is checked against those of a package.
     """
     checkpoint = read_checkpoint(file)
     _, kind = find_reader(checkpoint, backbone)
-    graph = None if dataset is None else LibkgeDataset.open(dataset)
+    graph = None if dataset is None else open_graph(dataset)
     opened, notes = build(checkpoint, kind, graph)
     for note in notes:
         warnings.warn(f"{file}: {note}", stacklevel=2)
@@ -100,7 +100,7 @@ def find_reader(checkpoint: Checkpoint, backbone: str | None = None) -> tuple[st
 
 
 def build(
-    checkpoint: Checkpoint, kind: type[Backbone], graph: LibkgeDataset | None = None
+    checkpoint: Checkpoint, kind: type[Backbone], graph: Graph | None = None
 ) -> tuple[Backbone, list[str]]:
     """Make the backbone; with a graph, join their names and say what did not match."""
     try:

@@ -27,7 +27,8 @@ from lmpnn_kge.columns import Answers
 from lmpnn_kge.config import DEFAULT, Recipe, load_settings
 from lmpnn_kge.device import choose_device, describe_device
 from lmpnn_kge.errors import BackboneError, RunError
-from lmpnn_kge.libkge.dataset import SPLITS, LibkgeDataset
+from lmpnn_kge.kg import Graph, open_graph
+from lmpnn_kge.libkge.dataset import SPLITS
 from lmpnn_kge.libkge.writing import write_checkpoint
 from lmpnn_kge.loop import Loop, Silent, Watch
 from lmpnn_kge.plugins import load_backbone
@@ -85,7 +86,7 @@ class Pretrainer(Loop[Batch]):
         self,
         folder: RunFolder[Recipe],
         kind: type[Backbone],
-        graph: LibkgeDataset,
+        graph: Graph,
         device: torch.device,
     ):
         self.recipe, self.graph = folder.config, graph
@@ -214,7 +215,7 @@ class Pretrainer(Loop[Batch]):
         """Filtered link prediction on a split, or on so many of its triples, evenly spread."""
         asked = self.triples[split]
         if not len(asked):
-            raise RunError(f"{self.graph.path(split)} has no triples to rank")
+            raise RunError(f"{split} of {self.graph.folder} has no triples to rank")
         if most is not None and len(asked) > most:
             asked = asked[np.linspace(0, len(asked) - 1, most).astype(np.int64)]
         known = np.concatenate(list(self.triples.values()))
@@ -244,7 +245,7 @@ def pretrain(
     What comes back is its link prediction on test, None where the graph has no test triples. The
     state is kept in FILE.training until the file is written; resume goes on from there.
     """
-    kind, graph = load_backbone(backbone), LibkgeDataset.open(dataset)
+    kind, graph = load_backbone(backbone), open_graph(dataset)
     inner = kind.score_type is ScoreType.INNER_PRODUCT
     names = [DEFAULT, *([] if inner else ["distance"]), *([] if config is None else [config])]
     recipe = load_settings(Recipe, names, settings)

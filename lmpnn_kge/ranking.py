@@ -18,7 +18,8 @@ from torch import Tensor
 from lmpnn_kge.backbone import Backbone
 from lmpnn_kge.columns import spread
 from lmpnn_kge.errors import BackboneError, DatasetError
-from lmpnn_kge.libkge.dataset import SPLITS, LibkgeDataset
+from lmpnn_kge.kg import Graph
+from lmpnn_kge.libkge.dataset import SPLITS
 from lmpnn_kge.names import rows_of
 
 TIE_ABSOLUTE = 1e-5
@@ -48,7 +49,7 @@ class Ranking:
 
 def rank_split(
     backbone: Backbone,
-    graph: LibkgeDataset,
+    graph: Graph,
     split: str,
     track: Callable[[Sequence[slice]], Iterable[slice]] = iter,
 ) -> Ranking:
@@ -64,7 +65,7 @@ def rank_split(
 
     asked = triples(split)
     if not len(asked):
-        raise DatasetError(f"{graph.path(split)} has no triples to rank")
+        raise DatasetError(f"{split} of {graph.folder} has no triples to rank")
     known = np.concatenate([asked, *map(triples, SPLITS)])
     return rank_triples(backbone, asked, known, track)
 

@@ -151,7 +151,7 @@ def test_a_narrow_locale_is_no_reason_to_fail():
         (["--backbone", "complx"], "did you mean 'complex'?"),
         (["--backbone", "complex"], "is a RotatE; backbone 'complex' reads ComplEx"),
         (["--dataset", TOY / "dataset", "--rank", "tset"], "did you mean 'test'?"),
-        (["--dataset", TOY / "checkpoints"], "dataset.yaml is missing"),
+        (["--dataset", TOY / "checkpoints"], "has neither dataset.yaml nor train.txt"),
     ],
 )
 def test_mistakes_are_one_line(arguments, words):

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from lmpnn_kge import (
     BackboneError,
+    KnowledgeGraph,
     LibkgeDataset,
     RunError,
     load_backbone,
@@ -23,6 +24,7 @@ from lmpnn_kge.pretraining import Pretrainer, Questions, pretrain
 from lmpnn_kge.run_folder import RunFolder
 
 from .test_backbone import NAMES
+from .toy_runs import cli, options, sample_few
 
 SMALL = {"dim": 16, "batch_size": 8, "epochs": 4}
 
@@ -176,6 +178,27 @@ def test_the_command_trains_ranks_and_writes(tmp_path, toy_dataset):
     facts = json.loads(shown.stdout)
     assert (facts["model"], facts["reciprocal"], facts["epoch"]) == ("DistMult", True, 2)
     assert facts["validation"]["metric"] == "mean_reciprocal_rank_filtered"
+
+
+def test_a_folder_of_named_triples_is_a_graph_to_the_end(tmp_path, toy_dataset):
+    graph, folder = LibkgeDataset.open(toy_dataset), tmp_path / "mine"
+    folder.mkdir()
+    for split in ("train", "valid", "test"):
+        lines = [
+            f"{graph.entity_ids[s]}\t{graph.relation_ids[p]}\t{graph.entity_ids[o]}\n"
+            for s, p, o in graph.triples(split).tolist()
+        ]
+        (folder / f"{split}.txt").write_text("".join(lines))
+    file, run = tmp_path / "mine.pt", tmp_path / "run"
+    given = ["--backbone", "distmult", "--dataset", folder]
+    cli("pretrain", *given, "-o", file, "--set", "dim=8", "--epochs", 2)
+    assert open_backbone(file, dataset=folder).entity_ids[0] in graph.entity_ids
+    assert "MRR" in cli("inspect", file, "--dataset", folder, "--rank", "test").stdout
+    sample_few(KnowledgeGraph.open(folder), tmp_path / "mine-queries")
+    cli("train", "--checkpoint", file, "--out", run, *options())  # finds the folder beside the file
+    asked = "friend_of(person/sven_ekdal, ?)"
+    found = cli("ask", run, asked, "-k", 1).stdout
+    assert found.split()[1] in graph.entity_ids
 
 
 def test_an_interrupt_tells_how_to_go_on(tmp_path, toy_dataset, monkeypatch):

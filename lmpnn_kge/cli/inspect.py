@@ -13,7 +13,7 @@ from lmpnn_kge.errors import BackboneError, LmpnnError, PluginError, printable
 if TYPE_CHECKING:
     from lmpnn_kge.backbone import Backbone
     from lmpnn_kge.checkpoint import Checkpoint
-    from lmpnn_kge.libkge.dataset import LibkgeDataset
+    from lmpnn_kge.kg import Graph
 
 
 @click.command()
@@ -32,13 +32,13 @@ def inspect(
     as_json: bool,
 ) -> None:
     """Say what a checkpoint FILE holds; nothing in the file is run."""
-    from lmpnn_kge.libkge.dataset import LibkgeDataset
+    from lmpnn_kge.kg import open_graph
     from lmpnn_kge.opening import build, find_reader, read_checkpoint
 
     if rank is not None and dataset is None:
         raise LmpnnError(f"--rank {rank} needs --dataset DIR, the folder with the triples")
     checkpoint = read_checkpoint(file)
-    graph = None if dataset is None else LibkgeDataset.open(dataset)
+    graph = None if dataset is None else open_graph(dataset)
     facts = describe(checkpoint)
     try:
         facts["backbone"], kind = find_reader(checkpoint, backbone)
@@ -97,9 +97,7 @@ def _compare(checkpoint: Checkpoint, opened: Backbone) -> dict[str, Any]:
         return {"available": False, "reason": str(missing)}
 
 
-def _rank(
-    checkpoint: Checkpoint, opened: Backbone, graph: LibkgeDataset, split: str
-) -> dict[str, Any]:
+def _rank(checkpoint: Checkpoint, opened: Backbone, graph: Graph, split: str) -> dict[str, Any]:
     from rich.console import Console
     from rich.progress import track
 

@@ -23,7 +23,7 @@ from unittest import SkipTest
 
 from lmpnn_kge.backbone import Backbone
 from lmpnn_kge.errors import PluginError
-from lmpnn_kge.libkge.dataset import LibkgeDataset
+from lmpnn_kge.kg import open_graph
 from lmpnn_kge.material import find_dataset
 from lmpnn_kge.opening import read_checkpoint
 from lmpnn_kge.plugins import backbone_name, load_backbone
@@ -98,7 +98,7 @@ def make_subject(
     """What the checks are given; LmpnnError where there is no such backbone, file or folder."""
     kind = load_backbone(backbone) if isinstance(backbone, str) else backbone
     file = None if checkpoint is None else read_checkpoint(checkpoint)
-    folder = None if dataset is None else LibkgeDataset.open(dataset).folder
+    folder = None if dataset is None else open_graph(dataset).folder
     if file is not None and folder is None:
         folder = find_dataset(file.dataset, file.path)
     return Subject(kind, file, folder, phi, "" if file is None else _installed_name(kind))

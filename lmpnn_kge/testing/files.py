@@ -14,8 +14,8 @@ from torch import Tensor
 from lmpnn_kge.backbone import Backbone
 from lmpnn_kge.checkpoint import Checkpoint
 from lmpnn_kge.errors import BackboneError, CheckpointError
+from lmpnn_kge.kg import Graph, open_graph
 from lmpnn_kge.libkge.checkpoint import read_checkpoint
-from lmpnn_kge.libkge.dataset import LibkgeDataset
 from lmpnn_kge.libkge.writing import write_checkpoint
 from lmpnn_kge.names import rows_of
 from lmpnn_kge.opening import build
@@ -103,7 +103,7 @@ def checkpoint(subject: Subject) -> str:
         f"a checkpoint of {' or '.join(subject.kind.libkge_models) or 'no LibKGE model'}",
         f"one of {file.model}",
     )
-    graph = None if subject.dataset is None else LibkgeDataset.open(subject.dataset)
+    graph = None if subject.dataset is None else open_graph(subject.dataset)
     try:
         model, _ = build(file, subject.kind, graph)
     except CheckpointError as error:
@@ -116,7 +116,7 @@ def checkpoint(subject: Subject) -> str:
     return _ranks(file, model, graph)
 
 
-def _ranks(file: Checkpoint, model: Backbone, graph: LibkgeDataset) -> str:
+def _ranks(file: Checkpoint, model: Backbone, graph: Graph) -> str:
     """Filtered MRR on valid beside what the file recorded, or beside chance where it did not."""
     assert model.entity_ids is not None
     assert model.relation_ids is not None
