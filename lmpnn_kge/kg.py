@@ -109,12 +109,12 @@ class KnowledgeGraph:
         What a formula denies of them is there: with currency(France, Euro), France is none to
         borders(Germany, ?) & !currency(?, Euro).
         """
-        by_disjunct = (
-            [self.ask(denied, split) for denied in denials(disjunct)]
-            for disjunct in normalise(parse(formula))
-        )
         none = np.empty(0, np.int64)
-        return reduce(np.intersect1d, (np.concatenate([none, *rows]) for rows in by_disjunct))
+        by_disjunct = [
+            reduce(np.union1d, (self.ask(denied, split) for denied in denials(disjunct)), none)
+            for disjunct in normalise(parse(formula))
+        ]
+        return reduce(np.intersect1d, by_disjunct)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
