@@ -264,7 +264,7 @@ def test_an_interrupt_of_an_evaluation_is_gone_on_with(copy, arguments, monkeypa
 
     (copy / BASE / "test-merge.json").unlink()
     with monkeypatch.context() as patch:
-        patch.setattr("lmpnn_kge.run.evaluate", interrupted)
+        patch.setattr("lmpnn_kge.results.evaluate", interrupted)
         stdout = cli(*arguments, "--out", copy, code=130).stdout
     assert stdout == "stopped; the same command goes on\n"
     cli(*arguments, "--out", copy)
