@@ -53,8 +53,7 @@ def contrastive_loss(
 
 def _loss_of_all(logits: Tensor, positive: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """With the positives of a query counting as one: that which was drawn, and those known."""
-    right = torch.zeros_like(logits, dtype=torch.bool)
-    right[rows, columns] = True
+    right = mask_of(rows, columns, None, logits.shape, logits.shape[1])
     noise = logits.masked_fill(right, -torch.inf).logsumexp(1)  # [n]
     drawn = F.softplus(noise - positive)
     others = F.softplus(noise[rows] - logits[rows, columns])
