@@ -19,7 +19,7 @@ lint: $(INSTALLED)
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadscope
 
 demo: $(INSTALLED)
 	$(BIN)/lmpnn-kge demo
