@@ -29,12 +29,14 @@ from lmpnn_kge.whole import write_whole
 if TYPE_CHECKING:
     from lmpnn_kge_safetensors import save_backbone
 
+    from lmpnn_kge.asking import Answer, ask
     from lmpnn_kge.checkpoint import Checkpoint, Validation
     from lmpnn_kge.kg import KnowledgeGraph
     from lmpnn_kge.libkge.checkpoint import LibkgeCheckpoint
     from lmpnn_kge.libkge.dataset import LibkgeDataset
     from lmpnn_kge.libkge.writing import write_checkpoint
     from lmpnn_kge.opening import open_backbone, read_checkpoint
+    from lmpnn_kge.pretraining import pretrain
     from lmpnn_kge.query.parser import parse
     from lmpnn_kge.ranking import Ranking, rank_triples
     from lmpnn_kge.report import write_report
@@ -45,6 +47,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "EQUAL",
+    "Answer",
     "Backbone",
     "BackboneError",
     "Checkpoint",
@@ -63,6 +66,7 @@ __all__ = [
     "RunError",
     "ScoreType",
     "Validation",
+    "ask",
     "backbone_name",
     "complex_product",
     "euclidean",
@@ -73,6 +77,7 @@ __all__ = [
     "minkowski",
     "open_backbone",
     "parse",
+    "pretrain",
     "rank_triples",
     "read_checkpoint",
     "save_backbone",
@@ -92,12 +97,15 @@ _LAZY = {
     "write_checkpoint": "lmpnn_kge.libkge.writing",
     "open_backbone": "lmpnn_kge.opening",
     "read_checkpoint": "lmpnn_kge.opening",
+    "pretrain": "lmpnn_kge.pretraining",
     "Ranking": "lmpnn_kge.ranking",
     "rank_triples": "lmpnn_kge.ranking",
     "write_report": "lmpnn_kge.report",
     "Run": "lmpnn_kge.run",
     "train": "lmpnn_kge.run",
     "make_table": "lmpnn_kge.run_table",
+    "Answer": "lmpnn_kge.asking",
+    "ask": "lmpnn_kge.asking",
     "save_backbone": "lmpnn_kge_safetensors",
 }
 

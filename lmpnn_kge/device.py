@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -56,6 +59,28 @@ def describe_device(device: torch.device) -> str:
     if device.type == "cuda":
         return f"{device} ({torch.cuda.get_device_name(device)})"
     return f"{device} ({torch.get_num_threads()} threads)" if device.type == "cpu" else str(device)
+
+
+@contextmanager
+def in_one_order(device: torch.device) -> Iterator[None]:
+    """Let the threads of a CPU add in one order, so that the same work gives the same bits.
+
+    An operation that cannot is warned of. Other devices are left alone: theirs slow them down.
+    """
+    if device.type != "cpu":
+        yield
+        return
+    chosen = torch.are_deterministic_algorithms_enabled()
+    warned = torch.is_deterministic_algorithms_warn_only_enabled()
+    memory: Any = torch.utils.deterministic
+    filled = memory.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    memory.fill_uninitialized_memory = False  # nothing reads it
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(chosen, warn_only=warned)
+        memory.fill_uninitialized_memory = filled
 
 
 def _keep_freed_memory() -> None:

@@ -77,6 +77,7 @@ class Batch:
     owners: Tensor  # [m]
     tails: Tensor  # [m]
     negatives: Tensor | None  # [K], or None for all entities
+    seed: int  # of what dropout leaves out
 
 
 class Pretrainer(Loop[Batch]):
@@ -150,6 +151,7 @@ class Pretrainer(Loop[Batch]):
             self._tensor(owners),
             self._tensor(questions.tails.values[places].astype(np.int64)),
             noise,
+            int(random.integers(2**63)),
         )
 
     def _tensor(self, array: Ints) -> Tensor:
@@ -163,10 +165,10 @@ class Pretrainer(Loop[Batch]):
         recipe = self.recipe
         entities, relations = self.parameters["entities"], self.parameters["relations"]
         heads = F.embedding(batch.heads, entities)
-        model = self.template.with_tensors(
-            {**self.parameters, "relations": F.dropout(relations, recipe.relation_dropout)}
-        )
-        estimates = model.forward(F.dropout(heads, recipe.entity_dropout), batch.relations)
+        random = torch.Generator(self.device).manual_seed(batch.seed)
+        kept = {"relations": _dropout(relations, recipe.relation_dropout, random)}
+        model = self.template.with_tensors({**self.parameters, **kept})
+        estimates = model.forward(_dropout(heads, recipe.entity_dropout, random), batch.relations)
         loss = self._cross_entropy(model, estimates, batch)
         if not recipe.penalty:
             return loss, loss
@@ -288,6 +290,14 @@ def pretrain(
         ranking = trainer.rank(best, "test") if len(trainer.triples["test"]) else None
     shutil.rmtree(place)
     return ranking
+
+
+def _dropout(values: Tensor, share: float, random: torch.Generator) -> Tensor:
+    """Without that share of them, the others larger by as much."""
+    if not share:
+        return values
+    kept = torch.rand(values.shape, generator=random, device=values.device) >= share
+    return values * kept / (1 - share)
 
 
 def _check_same(folder: RunFolder[Recipe], asked: Mapping[str, Any]) -> None:

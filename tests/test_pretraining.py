@@ -108,7 +108,7 @@ class Stop(Silent):
 
 
 def test_a_stopped_pretraining_ends_like_one_that_was_not(tmp_path, toy_dataset):
-    settings = {**SMALL, "save_minutes": 0, "entity_dropout": 0.0}
+    settings = {**SMALL, "save_minutes": 0, "entity_dropout": 0.2, "relation_dropout": 0.2}
     whole, stopped = tmp_path / "whole.pt", tmp_path / "stopped.pt"
     pretrain("complex", toy_dataset, whole, settings=settings)
     for at in (3, 20, 41):
@@ -120,6 +120,29 @@ def test_a_stopped_pretraining_ends_like_one_that_was_not(tmp_path, toy_dataset)
     one, other = open_backbone(whole), open_backbone(stopped)
     assert torch.equal(one.entities, other.entities)
     assert torch.equal(one.relations, other.relations)
+
+
+def test_the_same_seed_gives_the_same_bits_on_all_threads(tmp_path):
+    """With rows enough for every thread, and few relations for them to add to at once."""
+    random, threads = np.random.default_rng(0), torch.get_num_threads()
+    graph = tmp_path / "graph"
+    graph.mkdir()
+    for split, count in (("train", 4000), ("valid", 20), ("test", 20)):
+        rows = random.integers([500, 2, 500], size=(count, 3)).tolist()
+        lines = (f"e{s}\tr{p}\te{o}\n" for s, p, o in rows)
+        graph.joinpath(f"{split}.txt").write_text("".join(lines))
+    settings = {"dim": 128, "epochs": 1, "batch_size": 1000, "seed": 3}
+    torch.set_num_threads(4)
+    try:
+        for name in ("complex", "transe"):
+            made = [tmp_path / f"{name}{run}.pt" for run in range(3)]
+            for file in made:
+                pretrain(name, graph, file, settings=settings)
+            first, *others = (open_backbone(file).tensors() for file in made)
+            for other in others:
+                assert all(torch.equal(first[key], other[key]) for key in first)
+    finally:
+        torch.set_num_threads(threads)
 
 
 def test_the_penalty_is_on_what_every_triple_looks_up(tmp_path, toy_dataset):
