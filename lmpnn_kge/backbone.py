@@ -139,7 +139,7 @@ class Backbone(ABC):
         if not kind.libkge_models:
             raise BackboneError(
                 f"{kind.__name__} names no LibKGE model, so LibKGE has no file for it; "
-                "set libkge_models"
+                "set libkge_models, or write it to a .safetensors file"
             )
         known = {field.name for field in dataclasses.fields(Backbone)}
         own = [field.name for field in dataclasses.fields(self) if field.name not in known]

@@ -21,6 +21,7 @@ from lmpnn_kge.libkge.dataset import LibkgeDataset
 from lmpnn_kge.loop import Watch
 from lmpnn_kge.material import Sample
 from lmpnn_kge.opening import open_backbone
+from lmpnn_kge.plugins import load_backbone
 from lmpnn_kge.pretraining import pretrain
 from lmpnn_kge.report import Section, write_report
 from lmpnn_kge.results import as_json
@@ -55,11 +56,13 @@ def demonstrate(
 ) -> Demonstration:
     """Go the whole way in a folder, with any installed backbone."""
     folder = Path(folder)
-    dataset, checkpoint = folder / "data" / NAME, folder / f"{NAME}-{backbone}.pt"
+    suffix = "pt" if load_backbone(backbone).libkge_models else "safetensors"
+    dataset, checkpoint = folder / "data" / NAME, folder / f"{NAME}-{backbone}.{suffix}"
     if not _opens(dataset):
         dataset.parent.mkdir(parents=True, exist_ok=True)
         write_geography(dataset)
     if not _fits(checkpoint, backbone, dataset):
+        checkpoint.unlink(missing_ok=True)
         pretrain(backbone, dataset, checkpoint, device=device, resume=True, watch=watch)
     run = train(
         checkpoint,

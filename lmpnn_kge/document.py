@@ -90,7 +90,7 @@ def to_markdown(document: Document, file_of: Callable[[Figure], str]) -> str:
 def _markdown(text: str) -> str:
     """Text that Markdown takes for nothing else, on one line."""
     text = re.sub(r"([\\`*\[\]<>|~&$])", r"\\\1", printable(text.strip()))
-    text = re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", text)
+    text = re.sub(r"(?<!\w)_+|_+(?!\w)", lambda run: r"\_" * len(run[0]), text)
     # Links that Markdown makes of addresses; then headings, lists and rules.
     text = re.sub(r":(?=//)|(?<=www)\.|@(?=[\w-]+\.)", r"\\\g<0>", text, flags=re.IGNORECASE)
     text = re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", text)

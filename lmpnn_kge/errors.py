@@ -75,5 +75,5 @@ def choices(wrong: str, valid: Collection[str]) -> str:
 
 def examples(items: Collection[str], most: int = 3) -> str:
     """A count with the first few items: how every mismatch is reported."""
-    shown = ", ".join(repr(short(item)) for item in sorted(items)[:most])
+    shown = ", ".join(short(repr(item)) for item in sorted(items)[:most])
     return f"{len(items)} ({shown}{', …' if len(items) > most else ''})"

@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -18,7 +20,7 @@ import numpy.typing as npt
 
 from lmpnn_kge.answers import Database
 from lmpnn_kge.betae_graph import IDS, read_triples
-from lmpnn_kge.errors import DatasetError, choices
+from lmpnn_kge.errors import DatasetError, choices, short
 from lmpnn_kge.libkge.dataset import SPLITS, LibkgeDataset
 from lmpnn_kge.query.formula import Formula
 from lmpnn_kge.query.normal import denials, normalise
@@ -135,6 +137,16 @@ def open_graph(folder: str | Path) -> Graph:
     return KnowledgeGraph.open(folder)
 
 
+def fingerprint(graph: Graph) -> str:
+    """A hash of all names and triples, by which a graph that has changed since is known."""
+    splits = [graph.triples(split) for split in SPLITS]
+    shape = [graph.entity_ids, graph.relation_ids, [len(triples) for triples in splits]]
+    digest = hashlib.sha256(json.dumps(shape).encode())
+    for triples in splits:
+        digest.update(triples.astype("<i8").tobytes())
+    return digest.hexdigest()
+
+
 def _from_libkge(folder: Path) -> KnowledgeGraph:
     dataset = LibkgeDataset.open(folder)
     return KnowledgeGraph(
@@ -171,17 +183,17 @@ def _split_file(folder: Path, split: str) -> Path:
 def _read_names(file: Path, entities: dict[str, int], relations: dict[str, int]) -> Ints:
     rows = []
     try:
-        with file.open(encoding="utf-8") as lines:
+        with file.open(encoding="utf-8-sig") as lines:  # some editors begin with a mark
             for number, line in enumerate(lines, start=1):
                 parts = line.rstrip("\n").split("\t")
                 if parts == [""]:
                     continue
-                if len(parts) < 3:
+                if len(parts) != 3 or not all(parts):
                     raise DatasetError(
-                        f"{file} line {number} needs a head, a relation and a tail between tabs: "
-                        f"{line.strip()!r}"
+                        f"{file} line {number} must be a head, a relation and a tail between tabs: "
+                        f"{short(repr(line.strip()))}"
                     )
-                head, relation, tail = parts[:3]
+                head, relation, tail = parts
                 rows.append((
                     entities.setdefault(head, len(entities)),
                     relations.setdefault(relation, len(relations)),

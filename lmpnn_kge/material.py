@@ -12,8 +12,9 @@ from typing import Any
 from lmpnn_kge.backbone import Backbone
 from lmpnn_kge.errors import CheckpointError, DatasetError, RunError
 from lmpnn_kge.joining import join_store
-from lmpnn_kge.kg import Graph, KnowledgeGraph, open_graph
+from lmpnn_kge.kg import Graph, KnowledgeGraph, fingerprint, open_graph
 from lmpnn_kge.opening import build, find_reader, read_checkpoint
+from lmpnn_kge.sampling import GRAPH
 from lmpnn_kge.store import QueryStore
 from lmpnn_kge.vocabulary import Vocabulary
 
@@ -67,7 +68,9 @@ def gather(
     opened, notes = build(file, kind, graph)
     if queries is None:
         assert folder is not None
+        assert graph is not None
         queries = _queries_beside(folder, sample)
+        _check_current(QueryStore.open(queries), graph)
     store, more = join_queries(QueryStore.open(queries), opened)
     return Material(
         file.path,
@@ -120,6 +123,15 @@ def _queries_beside(dataset: Path, sample: Sample) -> Path:
             )
         sample(KnowledgeGraph.open(dataset), queries)
     return queries
+
+
+def _check_current(store: QueryStore, graph: Graph) -> None:
+    """DatasetError where queries were sampled before their graph changed."""
+    if GRAPH in store.provenance and store.provenance[GRAPH] != fingerprint(graph):
+        raise DatasetError(
+            f"{graph.folder} has changed since {store.folder} was sampled from it; remove that, or "
+            "give queries with --queries DIR"
+        )
 
 
 def join_queries(store: QueryStore, backbone: Backbone) -> tuple[QueryStore, list[str]]:

@@ -45,6 +45,11 @@ class Plugin:
         dist = self.entry.dist
         return f"{dist.name} {dist.version}" if dist else "unknown"
 
+    @property
+    def ships(self) -> bool:
+        """Whether it comes with this package."""
+        return self.entry.dist is not None and self.entry.dist.name == "lmpnn-kge"
+
     def __str__(self) -> str:
         return f"{'loader' if self.entry.group == LOADERS else 'backbone'} {self.name!r}"
 

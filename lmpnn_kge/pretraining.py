@@ -13,12 +13,14 @@ import shutil
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
+from lmpnn_kge_safetensors import save_backbone
 from torch import Tensor
 
 from lmpnn_kge.backbone import Backbone, ScoreType
@@ -27,10 +29,10 @@ from lmpnn_kge.columns import Answers
 from lmpnn_kge.config import DEFAULT, Recipe, load_settings
 from lmpnn_kge.device import choose_device, describe_device
 from lmpnn_kge.errors import BackboneError, RunError
-from lmpnn_kge.kg import Graph, open_graph
+from lmpnn_kge.kg import Graph, fingerprint, open_graph
 from lmpnn_kge.libkge.dataset import SPLITS
 from lmpnn_kge.libkge.writing import write_checkpoint
-from lmpnn_kge.loop import Loop, Silent, Watch
+from lmpnn_kge.loop import Loop, Progress, Silent, Watch
 from lmpnn_kge.plugins import load_backbone
 from lmpnn_kge.ranking import Ranking, rank_triples
 from lmpnn_kge.run_folder import RunFolder, is_run, provenance
@@ -209,6 +211,8 @@ class Pretrainer(Loop[Batch]):
         return self.recipe.learning_rate * (1 - step / max(1, steps))
 
     def validate(self, hear: Callable[[str, int], object]) -> tuple[dict[str, Any], float] | None:
+        if not len(self.triples["valid"]):
+            return None
         hear("link prediction", 0)
         ranking = self.rank(self.backbone, "valid", self.recipe.validation_triples)
         return {"valid": {"mrr": ranking.mrr, "hits@10": ranking.hits_at_10}}, ranking.mrr
@@ -216,8 +220,6 @@ class Pretrainer(Loop[Batch]):
     def rank(self, backbone: Backbone, split: str, most: int | None = None) -> Ranking:
         """Filtered link prediction on a split, or on so many of its triples, evenly spread."""
         asked = self.triples[split]
-        if not len(asked):
-            raise RunError(f"{split} of {self.graph.folder} has no triples to rank")
         if most is not None and len(asked) > most:
             asked = asked[np.linspace(0, len(asked) - 1, most).astype(np.int64)]
         known = np.concatenate(list(self.triples.values()))
@@ -242,51 +244,48 @@ def pretrain(
     resume: bool = False,
     watch: Watch | None = None,
 ) -> Ranking | None:
-    """Train a backbone on a graph and write it to a file as a LibKGE package.
+    """Train a backbone on a graph and write it to a file: as .safetensors, or a LibKGE package.
 
     What comes back is its link prediction on test, None where the graph has no test triples. The
     state is kept in FILE.training until the file is written; resume goes on from there.
     """
+    file, place = Path(file), Path(f"{file}.training")
     kind, graph = load_backbone(backbone), open_graph(dataset)
+    if not len(graph.triples("train")):
+        raise RunError(f"{dataset} has no training triples to learn from")
     inner = kind.score_type is ScoreType.INNER_PRODUCT
     names = [DEFAULT, *([] if inner else ["distance"]), *([] if config is None else [config])]
     recipe = load_settings(Recipe, names, settings)
-    smallest = kind.random(2, 1, kind.entity_width(recipe.dim), reciprocal=True)
-    smallest.to_libkge()  # BackboneError where what is trained could not be written
+    width = kind.entity_width(recipe.dim)
+    with TemporaryDirectory() as aside:  # an error where what is trained could not be written
+        smallest = kind.random(2, 1, width, reciprocal=True)
+        _write(Path(aside) / file.name, smallest, graph.name, Progress())
     given = vars(recipe) if config is not None else (settings or {})
     asked = {key: getattr(recipe, key) for key in given}
-    chosen, place = choose_device(device), Path(f"{file}.training")
-    facts = {
-        **provenance(),
+    chosen = choose_device(device)
+    made_of = {
         "backbone": backbone,
         "dataset": str(Path(dataset).resolve()),
+        "graph": fingerprint(graph),
     }
     if resume and is_run(place, Recipe):
         folder = RunFolder.open(place, Recipe)
-        _check_same(folder, {**asked, "backbone": backbone, "dataset": facts["dataset"]})
+        _check_same(folder, {**asked, **made_of})
     else:
         if is_run(place):
             raise RunError(f"{file} was begun in {place}; go on with --resume, or remove that")
-        folder = RunFolder.create(place, recipe, facts, {})
+        if file.exists():
+            raise RunError(f"{file} is there already; remove it, or write to another file")
+        folder = RunFolder.create(place, recipe, {**provenance(), **made_of}, {})
     with folder.alone():
         trainer = Pretrainer(folder, kind, graph, chosen)
         sizes = f"{trainer.template.num_entities:,} entities, {len(graph.relation_ids):,} relations"
-        told = {"backbone": backbone, "graph": f"{sizes} ({dataset})"}
+        told = {"backbone": f"{backbone} of width {width}", "graph": f"{sizes} ({dataset})"}
         watch = watch or Silent()
         watch.start(folder, {**told, "computes": f"on {describe_device(chosen)}"})
         trainer.train(watch)
         best = trainer.best.to("cpu")
-        write_checkpoint(
-            file,
-            best,
-            dataset=graph.name,
-            epoch=trainer.progress.epoch,
-            validations=[
-                Validation("mean_reciprocal_rank_filtered", record["valid"]["mrr"], record["epoch"])
-                for record in trainer.progress.history
-                if "valid" in record
-            ],
-        )
+        _write(file, best, graph.name, trainer.progress)
         ranking = trainer.rank(best, "test") if len(trainer.triples["test"]) else None
     shutil.rmtree(place)
     return ranking
@@ -300,12 +299,25 @@ def _dropout(values: Tensor, share: float, random: torch.Generator) -> Tensor:
     return values * kept / (1 - share)
 
 
+def _write(file: Path, backbone: Backbone, dataset: str, progress: Progress) -> None:
+    """As its name says: any backbone as .safetensors, what LibKGE has as its package."""
+    if file.suffix == ".safetensors":
+        save_backbone(backbone, file, dataset=dataset)
+        return
+    validations = [
+        Validation("mean_reciprocal_rank_filtered", record["valid"]["mrr"], record["epoch"])
+        for record in progress.history
+        if "valid" in record
+    ]
+    write_checkpoint(file, backbone, dataset=dataset, epoch=progress.epoch, validations=validations)
+
+
 def _check_same(folder: RunFolder[Recipe], asked: Mapping[str, Any]) -> None:
     """RunError where something else is asked for than what was begun."""
     begun = {**folder.facts, **vars(folder.config)}
     differing = [key for key, value in asked.items() if begun.get(key) != value]
     if differing:
         raise RunError(
-            f"{folder.path} began with another {', '.join(differing)}; leave that out, or write to "
-            "another file"
+            f"{folder.path} began with another {', '.join(differing)}; go on with the same, or "
+            "write to another file"
         )

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from lmpnn_kge.columns import Answers, Queries
 from lmpnn_kge.errors import DatasetError, QueryError
 from lmpnn_kge.grounding import Edges, ground
-from lmpnn_kge.kg import KnowledgeGraph
+from lmpnn_kge.kg import KnowledgeGraph, fingerprint
 from lmpnn_kge.libkge.dataset import SPLITS
 from lmpnn_kge.query.formula import FREE, And, Formula, Not, Term, terms
 from lmpnn_kge.query.patterns import BETAE, Pattern, named_patterns
@@ -33,6 +33,9 @@ BATCH = 10_000
 
 #: Answers that a valid or test query may have, as in BetaE.
 MAX_ANSWERS = 100
+
+#: Where a store says what graph it was sampled from.
+GRAPH = "graph_sha256"
 
 #: Rounds in a row with few new queries after which a pattern is given up.
 PATIENCE, FEW = 20, 10
@@ -226,7 +229,12 @@ def sample_store(
     splits = sample_all(graph, requests or betae_preset(graph), seed, progress)
     if not any(len(queries) for found in splits.values() for queries in found.values()):
         raise QueryError(f"{graph.folder} has no queries of these types; nothing was written")
-    made = {"made_by": f"lmpnn-kge {version('lmpnn-kge')}", "preset": "betae", "seed": seed}
+    made = {
+        "made_by": f"lmpnn-kge {version('lmpnn-kge')}",
+        "preset": "betae",
+        "seed": seed,
+        GRAPH: fingerprint(graph),
+    }
     store = QueryStore(
         graph.name, graph.entity_ids, graph.relation_ids, splits, {**made, **(provenance or {})}
     )

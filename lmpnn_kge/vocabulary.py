@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lmpnn_kge.errors import QueryError, nearest
+from lmpnn_kge.errors import QueryError, choices, nearest
 from lmpnn_kge.query.formula import Atom, Constant, literals
 from lmpnn_kge.query.patterns import Pattern
 
 Ints = npt.NDArray[np.integer[Any]]
+
+#: So many names are all listed where a wrong one is like none of them.
+FEW = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,4 +94,6 @@ def _look_up(kind: str, name: str, ids: dict[str, int], labels: dict[str, list[s
             f"{name!r} is the label of {len(candidates)} {kind} ids: {', '.join(candidates)}; "
             "write the one you mean"
         )
-    raise QueryError(f"there is no {kind} {name!r}{nearest(name, {*ids, *labels})}")
+    names = {*ids, *labels}
+    every = f"; {choices(name, names)}" if len(names) <= FEW else ""
+    raise QueryError(f"there is no {kind} {name!r}{nearest(name, names) or every}")

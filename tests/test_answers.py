@@ -162,7 +162,9 @@ def test_a_relation_beyond_the_last_is_an_inverse():
 
 
 def test_an_unknown_name_is_pointed_at():
-    with pytest.raises(QueryError, match=r"no entity 'e9' \(column 4\)") as error:
+    with pytest.raises(
+        QueryError, match=r"no entity 'e9'; choose from: e0, e1, e2, e3 \(column 4\)"
+    ) as error:
         graph_of(set()).answer("r0(e9, ?)")
     assert error.value.excerpt == "r0(e9, ?)\n   ^"
     with pytest.raises(QueryError, match=r"no relation 'r7'.*\(column 12\)"):

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from lmpnn_kge import demo, pretraining
+from lmpnn_kge import demo, load_backbone, pretraining
 from lmpnn_kge.config import load_config, load_settings
 from lmpnn_kge.run import train
 
@@ -43,7 +43,7 @@ def test_a_demonstration_goes_the_whole_way_and_is_not_repeated(tmp_path, monkey
     assert "epoch" not in second.stderr
     assert second.stdout == first.stdout
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")} == before
-    asked = [line for line in shell_lines(README) if line.startswith("lmpnn-kge ask demo/")]
+    asked = [line for line in shell_lines(README) if " ask demo/" in line]
     assert asked
     for line in asked:  # what README asks of the demonstration
         assert "predicted" in cli(*shlex.split(line)[1:]).stdout
@@ -56,6 +56,13 @@ def test_what_is_damaged_is_made_again(tmp_path, monkeypatch):
     checkpoint.write_bytes(b"half a checkpoint")
     cli("demo", "--backbone", "distmult")
     assert checkpoint.stat().st_size > 1000
+
+
+def test_a_backbone_that_libkge_has_not_goes_the_whole_way(tmp_path, monkeypatch):
+    monkeypatch.setattr(load_backbone("distmult"), "libkge_models", ())
+    monkeypatch.chdir(tmp_path)
+    told = cli("demo", "--backbone", "distmult").stdout
+    assert "inspect demo/geography-distmult.safetensors" in told
 
 
 def test_an_unknown_backbone_is_one_line(tmp_path, monkeypatch):

@@ -35,7 +35,7 @@ def shell_lines(text: str) -> list[str]:
 #: Who runs them instead; make's targets are tried without running what CI runs anyway.
 ELSEWHERE = {
     "pip install -c constraints.txt .": "test_install",
-    "lmpnn-kge ask demo/": "test_demo",
+    ".venv/bin/lmpnn-kge ask demo/": "test_demo",
     "lmpnn-kge backbones new my-model": "test_scaffold",
     "lmpnn-kge backbones check my-model": "test_scaffold",
 }

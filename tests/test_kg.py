@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from lmpnn_kge import DatasetError, KnowledgeGraph, QueryError
 from lmpnn_kge.cli import main
+from lmpnn_kge.kg import fingerprint, open_graph
 
 from .libkge_files import dataset_folder
 
@@ -94,7 +95,9 @@ def test_an_edge_of_two_splits_is_known_from_the_first(tmp_path):
 @pytest.mark.parametrize(
     ("file", "content", "words"),
     [
-        ("train.txt", b"France\tborders\n", "train.txt line 1 needs a head, a relation and a tail"),
+        ("train.txt", b"a\tr\tb\nFrance\tborders\n", "train.txt line 2 must be a head, a relation"),
+        ("train.txt", b"France\tborders\tItaly\t1861\n", "'France\\tborders\\tItaly\\t1861'"),
+        ("train.txt", b"France\t\tItaly\n", "line 1 must be a head, a relation and a tail"),
         ("test.txt", b"a\tb\t\xff\n", "test.txt is not UTF-8"),
         ("valid.txt", None, "it has neither dataset.yaml nor valid.txt"),
     ],
@@ -107,6 +110,26 @@ def test_a_broken_folder_of_names(named, file, content, words):
     with pytest.raises(DatasetError) as refused:
         KnowledgeGraph.open(named)
     assert words in str(refused.value)
+
+
+def test_the_mark_at_the_beginning_of_a_file_is_no_part_of_a_name(named):
+    before = KnowledgeGraph.open(named)
+    for file in named.glob("*.txt"):
+        file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert KnowledgeGraph.open(named).entity_ids == before.entity_ids
+
+
+def test_a_fingerprint_is_that_of_names_and_triples(named):
+    before = fingerprint(KnowledgeGraph.open(named))
+    assert fingerprint(open_graph(named)) == before
+    train, test = named / "train.txt", named / "test.txt"
+    lines = train.read_text()
+    for changed in (lines + "France\tborders\tFrance\n", lines.replace("France", "Gaul")):
+        train.write_text(changed)
+        assert fingerprint(KnowledgeGraph.open(named)) != before
+    train.write_text(lines + test.read_text())  # the same triples, but known
+    test.write_text("")
+    assert fingerprint(KnowledgeGraph.open(named)) != before
 
 
 def run(*arguments, code=0):

@@ -16,9 +16,11 @@ from lmpnn_kge import (
     load_backbone,
     open_backbone,
     pretraining,
+    read_checkpoint,
 )
 from lmpnn_kge.cli import main
 from lmpnn_kge.config import Recipe, load_settings
+from lmpnn_kge.kg import open_graph
 from lmpnn_kge.loop import Interrupted, Silent
 from lmpnn_kge.pretraining import Pretrainer, Questions, pretrain
 from lmpnn_kge.run_folder import RunFolder
@@ -35,9 +37,7 @@ def recipe(**changes):
 
 def trainer(tmp_path, toy_dataset, name="complex", **changes) -> Pretrainer:
     folder = RunFolder.create(tmp_path / "training", recipe(**changes), {}, {})
-    return Pretrainer(
-        folder, load_backbone(name), LibkgeDataset.open(toy_dataset), torch.device("cpu")
-    )
+    return Pretrainer(folder, load_backbone(name), open_graph(toy_dataset), torch.device("cpu"))
 
 
 def test_questions_are_all_pairs_in_both_directions_with_all_their_tails(toy_dataset):
@@ -241,9 +241,67 @@ def test_what_could_not_be_written_is_found_before_training(tmp_path, toy_datase
         libkge_models = ()
 
     monkeypatch.setattr(pretraining, "load_backbone", lambda name: Nameless)
-    with pytest.raises(BackboneError, match="set libkge_models"):
+    with pytest.raises(BackboneError, match=r"set libkge_models, or write it to a .safetensors"):
         pretrain("nameless", toy_dataset, tmp_path / "it.pt")
     assert not list(tmp_path.iterdir())
+
+
+def test_any_backbone_is_written_as_safetensors(tmp_path, toy_dataset):
+    file = tmp_path / "it.safetensors"
+    pretrain("distmult", toy_dataset, tmp_path / "it.pt", settings=SMALL)
+    pretrain("distmult", toy_dataset, file, settings=SMALL)
+    package, other = open_backbone(tmp_path / "it.pt"), open_backbone(file)
+    assert torch.equal(package.entities, other.entities)
+    assert package.relation_ids == other.relation_ids
+    assert read_checkpoint(file).dataset == read_checkpoint(tmp_path / "it.pt").dataset
+
+
+def test_what_is_there_is_not_written_over(tmp_path, toy_dataset):
+    file = tmp_path / "it.pt"
+    file.write_text("mine")
+    for place in (file, tmp_path):
+        for resume in (False, True):
+            with pytest.raises(RunError, match="is there already"):
+                pretrain("complex", toy_dataset, place, settings=SMALL, resume=resume)
+    assert list(tmp_path.iterdir()) == [file]
+    assert file.read_text() == "mine"
+
+
+@pytest.fixture
+def graph(tmp_path):
+    """A small folder of named triples, to change."""
+    folder = tmp_path / "graph"
+    folder.mkdir()
+    lines = [f"e{n}\tr{n % 2}\te{(n + 1 + n % 3) % 20}\n" for n in range(20)]
+    for split, part in (("train", lines[:16]), ("valid", lines[16:18]), ("test", lines[18:])):
+        (folder / f"{split}.txt").write_text("".join(part))
+    return folder
+
+
+def test_without_valid_triples_the_last_state_is_written(tmp_path, graph):
+    (graph / "valid.txt").write_text("")
+    assert pretrain("complex", graph, tmp_path / "it.pt", settings=SMALL) is not None
+    assert read_checkpoint(tmp_path / "it.pt").validation is None
+    made = trainer(tmp_path, graph)
+    made.train(Silent())
+    assert torch.equal(made.best.entities, made.backbone.entities)
+    assert torch.equal(made.best.entities, open_backbone(tmp_path / "it.pt").entities)
+
+
+def test_a_graph_without_training_triples_is_refused(tmp_path, graph):
+    (graph / "train.txt").write_text("")
+    with pytest.raises(RunError, match="graph has no training triples"):
+        pretrain("complex", graph, tmp_path / "it.pt", settings=SMALL)
+
+
+def test_a_graph_that_has_changed_is_not_gone_on_with(tmp_path, graph):
+    file = tmp_path / "it.pt"
+    with pytest.raises(KeyboardInterrupt):
+        pretrain("complex", graph, file, settings=SMALL, watch=Stop(1))
+    with (graph / "train.txt").open("a") as stream:
+        stream.write("e1\tr1\te1\n")
+    with pytest.raises(RunError, match="began with another graph; go on with the same"):
+        pretrain("complex", graph, file, resume=True)
 
 
 def test_a_network_takes_smaller_steps_than_the_tables(tmp_path, toy_dataset):

@@ -59,10 +59,20 @@ def test_any_text_is_a_formula_or_a_query_error(text):
         assert parse(to_text(parse(text))) == parse(text)
 
 
+def test_the_signs_of_logic_are_read():
+    assert parse("r(a, ?) ∧ ¬s(?, b) ∨ ? ≠ c") == parse("r(a, ?) & !s(?, b) | ? != c")
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+def test_an_empty_formula_is_called_so(text):
+    with pytest.raises(QueryError, match="the formula is empty"):
+        parse(text)
+
+
 @pytest.mark.parametrize(
     ("text", "words", "column"),
     [
-        ("", "expected a relation, an entity", 1),
+        ("& r(a, ?)", "expected a relation, an entity", 1),
         ("r(a, b)", "asks for nothing", 1),
         ("r(a)", "a comma: a relation has a head and a tail", 4),
         ("r(a, ?, b)", "a closing bracket: a relation has a head and a tail", 7),
@@ -71,7 +81,9 @@ def test_any_text_is_a_formula_or_a_query_error(text):
         ("(r(a, ?)", "a closing bracket", 9),
         ('r("a, ?)', "a closing quote is missing", 3),
         ("r(a, ?) & %", "what is this: '%'", 11),
-        ("a & ?", "expected =, != or", 3),
+        ("a & ?", "expected ( after a relation, = or != after an entity", 3),
+        ("lives_in(?, New York)", 'is written in quotes: "New York"', 17),
+        ("has part(a, ?)", 'is written in quotes: "has part"', 5),
         ("!" * 200 + "r(a, ?)", "more than 100", 101),
     ],
 )

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -206,6 +206,7 @@ def test_markdown_and_html_say_the_same(copy, tmp_path):
         | st.just(HOSTILE)
     ).filter(str.strip)
 )
+@example("__0__")
 def test_whatever_a_text_holds_it_is_shown_as_it_is(text):
     table = Table([text, text], [[Text(text, code=True), Text(text, strong=True)]])
     document = Document(text, [Heading(text), text, table])

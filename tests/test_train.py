@@ -115,6 +115,17 @@ def test_a_linked_dataset_has_its_queries_beside_the_folder_itself(here):
     assert (here / "real" / "toy-queries" / "manifest.json").is_file()
 
 
+def test_queries_of_a_graph_that_has_changed_since_are_not_used(here):
+    copy_dataset(here / "data" / "toykg")
+    train(ROTATE, settings=tiny(epochs=0), sample=sample_few, out="before")
+    file = here / "data" / "toykg" / "train.del"
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:-10]))
+    with pytest.raises(
+        DatasetError, match=r"data/toykg has changed since .*toykg-queries was samp"
+    ):
+        train(ROTATE, settings=tiny(epochs=0), sample=sample_few, out="after")
+
+
 def test_where_queries_cannot_be_written_it_says_so_before_the_sampling(here, monkeypatch):
     copy_dataset(here / "data" / "toykg")
     monkeypatch.setattr("os.access", lambda path, mode: False)  # also for those who may do anything

@@ -41,7 +41,8 @@ def ask(
 
     An answer is known if it follows from the edges that were trained on, and predicted if not; a
     prediction is confirmed if it follows from the edges that were held out. What a formula denies
-    and the edges that were trained on assert is left out.
+    and the edges that were trained on assert is left out. --json has id, label, score, mark and,
+    by the graph, known (by the edges that were trained on) and confirmed (by all).
     """
     from lmpnn_kge.asking import ask as ask_run
     from lmpnn_kge.kg import KnowledgeGraph

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from lmpnn_kge.cli.options import device_option
+from lmpnn_kge.cli.options import device_option, to_type
 from lmpnn_kge.cli.progress import TrainingBar, bar, sampling_aside
 from lmpnn_kge.errors import printable
 
 if TYPE_CHECKING:
     from lmpnn_kge.demo import Demonstration
 
+#: A question to go on with: capitals of Brazil's neighbours that speak Spanish.
+NEXT = "capital(?x, ?) & borders(?x, Brazil) & speaks(?x, Spanish)"
+
 
 @click.command()
-@click.option("--backbone", metavar="NAME", help="The first of `lmpnn-kge backbones` if not given.")
+@click.option("--backbone", metavar="NAME", help="The first that ships if not given.")
 @click.option(
     "--out",
     default="demo",
@@ -36,12 +38,13 @@ def demo(backbone: str | None, out: str, device: str) -> None:
     from lmpnn_kge.loop import Interrupted
     from lmpnn_kge.plugins import discover
 
-    name = backbone or next(plugin.name for plugin in discover())
+    shipped = (plugin.name for plugin in discover() if plugin.ships)
+    name = backbone or next(shipped)
     with bar() as progress:
         try:
             watch, sample = TrainingBar(progress), sampling_aside(progress)
             found = demonstrate(out, name, watch, sample, device)
-        except Interrupted:
+        except (Interrupted, KeyboardInterrupt):
             click.echo("stopped and saved; the same command goes on")
             sys.exit(130)
     _print(found)
@@ -59,12 +62,12 @@ def _print(found: Demonstration) -> None:
         for answer in found.answers[formula]:
             click.echo(f"  {answer.score:6.3f}  {printable(answer.label):<24} {answer.mark}")
         click.echo()
-    run = shlex.quote(str(found.run.folder.path))
     click.echo(
         "known: follows from the training edges; confirmed or contradicted: by those held out.\n"
     )
     click.echo(f"report: {printable(str(found.report))}\n")
+    run = str(found.run.folder.path)
     click.echo("next:")
-    click.echo(f"  lmpnn-kge ask {run} 'capital(?, ?x) & near(?x, Paris)'")
-    click.echo(f"  lmpnn-kge evaluate {run} --split valid")
-    click.echo(f"  lmpnn-kge inspect {shlex.quote(str(found.checkpoint))}")
+    click.echo(f"  {to_type('ask', run, NEXT)}")
+    click.echo(f"  {to_type('evaluate', run, '--split', 'valid')}")
+    click.echo(f"  {to_type('inspect', str(found.checkpoint))}")

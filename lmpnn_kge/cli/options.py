@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -48,6 +51,13 @@ epochs_option = click.option(
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), metavar="N", help="Short for --set seed=N."
 )
+
+
+def to_type(*words: str) -> str:
+    """A command to type next; by the path of this one where its name alone is not found."""
+    name, called = "lmpnn-kge", Path(sys.argv[0])
+    program = str(called) if called.name == name and shutil.which(name) is None else name
+    return shlex.join([program, *words])
 
 
 def given_settings(settings: tuple[str, ...], **short: Any) -> Mapping[str, Any]:

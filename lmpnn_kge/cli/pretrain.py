@@ -1,8 +1,7 @@
-"""`lmpnn-kge pretrain`: from triples to a LibKGE checkpoint, with any backbone."""
+"""`lmpnn-kge pretrain`: from triples to a checkpoint, with any backbone."""
 
 from __future__ import annotations
 
-import shlex
 import sys
 
 import click
@@ -13,6 +12,7 @@ from lmpnn_kge.cli.options import (
     given_settings,
     seed_option,
     setting_option,
+    to_type,
 )
 from lmpnn_kge.cli.progress import TrainingBar, bar
 from lmpnn_kge.errors import printable
@@ -43,6 +43,7 @@ def pretrain(
 ) -> None:
     """Train an embedding of a graph and write it as a package that LibKGE opens as its own.
 
+    A FILE called .safetensors holds any backbone, whether LibKGE has its model or not.
     Settings are those for the backbone's type of score. FILE.training holds the state while it
     trains. Ctrl-C saves; --resume goes on.
     """
@@ -64,8 +65,7 @@ def pretrain(
         except Interrupted:
             options = ["--backbone", backbone, "--dataset", dataset, "-o", out, "--resume"]
             options += [] if device == "auto" else ["--device", device]
-            command = f"lmpnn-kge pretrain {shlex.join(options)}"
-            click.echo(f"stopped and saved; go on with: {command}")
+            click.echo(f"stopped and saved; go on with: {to_type('pretrain', *options)}")
             sys.exit(130)
     if ranking is not None:
         hits = "".join(f"  Hits@{k} {getattr(ranking, f'hits_at_{k}'):.4f}" for k in (1, 3, 10))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from lmpnn_kge.cli.options import (
     reader_option,
     seed_option,
     setting_option,
+    to_type,
 )
 from lmpnn_kge.cli.progress import TrainingBar, bar, sampling_aside
 from lmpnn_kge.errors import LmpnnError, printable
@@ -89,7 +89,7 @@ def train(
             options += [] if device == "auto" else ["--device", device]
             options += ["--tensorboard"] if tensorboard else []
             saved = " and saved" if isinstance(error, Interrupted) else ""
-            click.echo(f"stopped{saved}; go on with: lmpnn-kge train {shlex.join(options)}")
+            click.echo(f"stopped{saved}; go on with: {to_type('train', *options)}")
             sys.exit(130)
     if run.folder.has("test.json"):
         click.echo(f"test, MRR in per cent:\n\n{as_text(run.folder.read_json('test.json'))}\n")

@@ -105,7 +105,7 @@ class LibkgeDataset:
         for number, (index, value) in enumerate(_read_pairs(path), start=1):
             if not (index.isascii() and index.isdigit() and len(index) < 19):
                 raise DatasetError(
-                    f"{path} line {number} starts with {short(index)!r}, not an index"
+                    f"{path} line {number} starts with {short(repr(index))}, not an index"
                 )
             if int(index) in ids:
                 raise DatasetError(f"{path} line {number} gives index {index} a second time")
@@ -180,7 +180,7 @@ def _read_pairs(path: Path) -> Iterator[tuple[str, str]]:
         for number, line in enumerate(lines, start=1):
             name, tab, value = line.rstrip("\n").partition("\t")
             if not tab:
-                raise DatasetError(f"{path} line {number} has no tab: {short(line.strip())!r}")
+                raise DatasetError(f"{path} line {number} has no tab: {short(repr(line.strip()))}")
             yield name, value
 
 

@@ -5,6 +5,8 @@ conjunct  =  part ("&" part)*
 part      =  "!" part  |  "(" formula ")"  |  name "(" term "," term ")"  |  term ("="|"!=") term
 term      =  name  |  "?"  |  "?x"
 name      =  letters, digits and any of _ / - : . +   |   "anything in quotes"
+
+∧, ∨, ¬ and ≠ are read as &, |, ! and !=.
 """
 
 from __future__ import annotations
@@ -32,11 +34,12 @@ _TOKEN = re.compile(
         (?P<name>[\w/\-:.+]+)
       | "(?P<quoted>(?:[^"\\]|\\.)*)"
       | \?(?P<variable>\w*)
-      | (?P<sign>!=|[!&|(),=])
+      | (?P<sign>!=|[!&|(),=∧∨¬≠])
       | (?P<end>\Z)
     )""",
     re.VERBOSE | re.DOTALL,
 )
+_SIGNS = {"∧": "&", "∨": "|", "¬": "!", "≠": "!="}
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 
 #: Brackets and negations within one another; nobody writes so many by hand.
@@ -61,6 +64,8 @@ def parse(text: str) -> Formula:
 def parse_any(text: str) -> Formula:
     """Read a formula, whether or not it asks for anything."""
     parser = _Parser(text)
+    if parser.accept("end", ""):
+        raise QueryError("the formula is empty")
     formula = parser.formula()
     parser.expect("end", "", "the end, & or |")
     return formula
@@ -87,8 +92,11 @@ class _Parser:
             raise self.error(f"expected {wanted}")
 
     def error(self, message: str) -> QueryError:
-        found = "the end" if self.next.kind == "end" else repr(self.next.value or "?")
-        return QueryError(f"{message}, found {found}", self.text, self.next.column)
+        before, found = self.tokens[self.place - 1], self.next
+        name = "the end" if found.kind == "end" else repr(found.value or "?")
+        if before.kind == found.kind == "name":
+            name += f'; a name with spaces is written in quotes: "{before.value} {found.value}"'
+        return QueryError(f"{message}, found {name}", self.text, found.column)
 
     def formula(self) -> Formula:
         parts = [self.conjunct()]
@@ -130,7 +138,7 @@ class _Parser:
             return Equal(left, self.term("an entity or a variable"))
         if self.accept("sign", "!="):
             return Not(Equal(left, self.term("an entity or a variable")))
-        raise self.error("expected =, != or, after a relation, (")
+        raise self.error("expected ( after a relation, = or != after an entity or a variable")
 
     def term(self, wanted: str) -> Term:
         token = self.next
@@ -159,6 +167,8 @@ def _tokens(text: str) -> list[_Token]:
             kind, value, column = "name", unescaped, column - 1
         elif kind == "variable":
             column -= 1
+        elif kind == "sign":
+            value = _SIGNS.get(value, value)
         tokens.append(_Token(kind, value, column))
         place = found.end()
     return tokens
