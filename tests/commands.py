@@ -39,7 +39,7 @@ def reference() -> str:
         arguments = [p.make_metavar(click.Context(command)) for p in command.params
                      if isinstance(p, click.Argument)]  # fmt: skip
         title = " ".join([*path, *arguments])
-        help_ = " ".join((command.help or "").replace("\b", "").split())
+        help_ = " ".join((command.help or "").split())
         parts.append(f"\n## `{title}`\n\n{help_}\n")
         rows = [f"| `{_usage(o)}` | {(o.help or '').replace('|', chr(92) + '|')} |\n"
                 for o in options(command)]  # fmt: skip

@@ -22,12 +22,9 @@ from lmpnn_kge.errors import printable
 @click.option("--sql", "show_sql", is_flag=True, help="Print the SQL statement instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of names.")
 def answer(formula: str, dataset: str, split: str, show_sql: bool, as_json: bool) -> None:
-    """Answer FORMULA exactly, from the edges of a graph.
+    """Answer a FORMULA such as 'capital(?x, ?) & continent(?x, Asia)' from the edges of a graph.
 
-    \b
-    ? is what is asked, ?x is some entity:
-      borders(Germany, ?) & !currency(?, Euro)
-      capital(?x, ?) & continent(?x, Asia)
+    ? is what is asked, ?x is some entity. The answers are exact: nothing is predicted.
     """
     from lmpnn_kge.answers import sql
     from lmpnn_kge.kg import KnowledgeGraph

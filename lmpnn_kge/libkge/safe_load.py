@@ -70,6 +70,8 @@ def safe_load(path: Path) -> Any:
             raise CheckpointError(f"{path} does not exist")
         if not path.is_file():
             raise CheckpointError(f"{path} is not a file; name the checkpoint itself")
+        if not path.stat().st_size:
+            raise CheckpointError(f"{path} is empty")
         _check_names(path)
         with _lock, _only_admitted():
             return torch.load(path, map_location="cpu", weights_only=True)
