@@ -378,6 +378,7 @@ def test_nesting_undoes_flattening():
 
 @every_kind
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of LibKGE's
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor:UserWarning")  # of its Transformer's
 def test_libkge_opens_it_and_scores_alike(name, reciprocal, tmp_path):
     kge = pytest.importorskip("kge", reason="LibKGE is not installed here")
     from kge.model import KgeModel
