@@ -62,7 +62,8 @@ def demonstrate(
         dataset.parent.mkdir(parents=True, exist_ok=True)
         write_geography(dataset)
     if not _fits(checkpoint, backbone, dataset):
-        checkpoint.unlink(missing_ok=True)
+        if checkpoint.is_file():
+            checkpoint.unlink()
         pretrain(backbone, dataset, checkpoint, device=device, resume=True, watch=watch)
     run = train(
         checkpoint,

@@ -69,8 +69,7 @@ def gather(
     if queries is None:
         assert folder is not None
         assert graph is not None
-        queries = _queries_beside(folder, sample)
-        _check_current(QueryStore.open(queries), graph)
+        queries = _queries_beside(folder, graph, sample)
     store, more = join_queries(QueryStore.open(queries), opened)
     return Material(
         file.path,
@@ -112,26 +111,24 @@ def _not_found(name: str | None, checkpoint: Path) -> str:
     )
 
 
-def _queries_beside(dataset: Path, sample: Sample) -> Path:
+def _queries_beside(dataset: Path, graph: Graph, sample: Sample) -> Path:
     place = dataset.resolve()
     queries = place.with_name(f"{place.name}-queries")
-    if not queries.exists():
-        if not os.access(place.parent, os.W_OK):  # found out before the sampling, not after
+    if queries.exists():
+        made_of = QueryStore.open(queries).provenance.get(GRAPH)
+        if made_of is not None and made_of != fingerprint(graph):
             raise DatasetError(
-                f"queries cannot be written beside {dataset}; make them elsewhere with "
-                "`lmpnn-kge sample` and give their folder with --queries DIR"
+                f"{dataset} has changed since {queries} was sampled from it; remove that, or give "
+                "queries with --queries DIR"
             )
-        sample(KnowledgeGraph.open(dataset), queries)
-    return queries
-
-
-def _check_current(store: QueryStore, graph: Graph) -> None:
-    """DatasetError where queries were sampled before their graph changed."""
-    if GRAPH in store.provenance and store.provenance[GRAPH] != fingerprint(graph):
+        return queries
+    if not os.access(place.parent, os.W_OK):  # found out before the sampling, not after
         raise DatasetError(
-            f"{graph.folder} has changed since {store.folder} was sampled from it; remove that, or "
-            "give queries with --queries DIR"
+            f"queries cannot be written beside {dataset}; make them elsewhere with "
+            "`lmpnn-kge sample` and give their folder with --queries DIR"
         )
+    sample(KnowledgeGraph.open(dataset), queries)
+    return queries
 
 
 def join_queries(store: QueryStore, backbone: Backbone) -> tuple[QueryStore, list[str]]:

@@ -29,7 +29,7 @@ from lmpnn_kge.columns import Answers
 from lmpnn_kge.config import DEFAULT, Recipe, load_settings
 from lmpnn_kge.device import choose_device, describe_device
 from lmpnn_kge.errors import BackboneError, RunError
-from lmpnn_kge.kg import Graph, fingerprint, open_graph
+from lmpnn_kge.kg import Graph, KnowledgeGraph, fingerprint
 from lmpnn_kge.libkge.dataset import SPLITS
 from lmpnn_kge.libkge.writing import write_checkpoint
 from lmpnn_kge.loop import Loop, Progress, Silent, Watch
@@ -250,7 +250,9 @@ def pretrain(
     state is kept in FILE.training until the file is written; resume goes on from there.
     """
     file, place = Path(file), Path(f"{file}.training")
-    kind, graph = load_backbone(backbone), open_graph(dataset)
+    if file.exists() and not is_run(place):
+        raise RunError(f"{file} is there already; remove it, or write to another file")
+    kind, graph = load_backbone(backbone), KnowledgeGraph.open(dataset)
     if not len(graph.triples("train")):
         raise RunError(f"{dataset} has no training triples to learn from")
     inner = kind.score_type is ScoreType.INNER_PRODUCT
@@ -263,20 +265,15 @@ def pretrain(
     given = vars(recipe) if config is not None else (settings or {})
     asked = {key: getattr(recipe, key) for key in given}
     chosen = choose_device(device)
-    made_of = {
-        "backbone": backbone,
-        "dataset": str(Path(dataset).resolve()),
-        "graph": fingerprint(graph),
-    }
+    made_of = {"backbone": backbone, "graph": fingerprint(graph)}
     if resume and is_run(place, Recipe):
         folder = RunFolder.open(place, Recipe)
         _check_same(folder, {**asked, **made_of})
     else:
         if is_run(place):
             raise RunError(f"{file} was begun in {place}; go on with --resume, or remove that")
-        if file.exists():
-            raise RunError(f"{file} is there already; remove it, or write to another file")
-        folder = RunFolder.create(place, recipe, {**provenance(), **made_of}, {})
+        facts = {**provenance(), **made_of, "dataset": str(Path(dataset).resolve())}
+        folder = RunFolder.create(place, recipe, facts, {})
     with folder.alone():
         trainer = Pretrainer(folder, kind, graph, chosen)
         sizes = f"{trainer.template.num_entities:,} entities, {len(graph.relation_ids):,} relations"
