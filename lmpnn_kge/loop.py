@@ -16,7 +16,6 @@ from typing import Any, Generic, Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from lmpnn_kge.device import in_one_order
 from lmpnn_kge.errors import RunError, short
 from lmpnn_kge.run_folder import RunFolder
 
@@ -136,7 +135,7 @@ class Loop(ABC, Generic[B]):
         """Go on from where it stands until it is finished; Interrupted if it is stopped."""
         if self.folder.has(STATE):
             self.restore()
-        with interruptions() as interrupted, in_one_order(self.device):
+        with interruptions() as interrupted:
             config = self.folder.config
             while not self.progress.finished(config.epochs, config.patience):
                 self._epoch(watch, interrupted)

@@ -27,7 +27,7 @@ from lmpnn_kge.backbone import Backbone, ScoreType
 from lmpnn_kge.checkpoint import Validation
 from lmpnn_kge.columns import Answers
 from lmpnn_kge.config import DEFAULT, Recipe, load_settings
-from lmpnn_kge.device import choose_device, describe_device
+from lmpnn_kge.device import choose_device, describe_device, in_one_order
 from lmpnn_kge.errors import BackboneError, RunError
 from lmpnn_kge.kg import Graph, KnowledgeGraph, fingerprint
 from lmpnn_kge.libkge.dataset import SPLITS
@@ -128,6 +128,10 @@ class Pretrainer(Loop[Batch]):
         """As it was at its best validation, frozen."""
         tensors, _ = self.folder.read_tensors(BEST)
         return self.template.with_tensors({n: t.to(self.device) for n, t in tensors.items()})
+
+    def train(self, watch: Watch) -> None:
+        with in_one_order(self.device):  # of the rows of a table that many questions share
+            super().train(watch)
 
     @property
     def steps(self) -> int:
@@ -277,9 +281,15 @@ def pretrain(
     with folder.alone():
         trainer = Pretrainer(folder, kind, graph, chosen)
         sizes = f"{trainer.template.num_entities:,} entities, {len(graph.relation_ids):,} relations"
-        told = {"backbone": f"{backbone} of width {width}", "graph": f"{sizes} ({dataset})"}
+        told = {
+            "backbone": f"{backbone} of width {width}",
+            "graph": f"{sizes} ({dataset})",
+            "computes": f"on {describe_device(chosen)}",
+        }
+        if unseen := len(graph.entity_ids) - len(np.unique(graph.triples("train")[:, ::2])):
+            told["note"] = f"{unseen:,} of its entities are in no training triple"
         watch = watch or Silent()
-        watch.start(folder, {**told, "computes": f"on {describe_device(chosen)}"})
+        watch.start(folder, told)
         trainer.train(watch)
         best = trainer.best.to("cpu")
         _write(file, best, graph.name, trainer.progress)

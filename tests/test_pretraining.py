@@ -169,6 +169,24 @@ def test_dropout_smoothing_and_penalties_take_part(tmp_path, toy_dataset):
         assert plain.loss_of(batch)[0] != other.loss_of(batch)[0], changes
 
 
+class Told(Silent):
+    """Keeps what is told before the long wait."""
+
+    def start(self, folder, facts):
+        self.facts = facts
+
+
+def test_what_is_in_no_training_triple_is_told(tmp_path, graph):
+    told = Told()
+    pretrain("conve", graph, tmp_path / "one.pt", settings={**SMALL, "dim": 10}, watch=told)
+    assert told.facts["note"] == "1 of its entities are in no training triple"
+    assert told.facts["backbone"] == "conve of width 9"  # the nearest that it can have
+    with (graph / "train.txt").open("a") as stream:
+        stream.writelines(f"e{n}\tr0\te{n}\n" for n in range(20))
+    pretrain("conve", graph, tmp_path / "other.pt", settings=SMALL, watch=told)
+    assert "note" not in told.facts
+
+
 def test_something_else_is_not_gone_on_with(tmp_path, toy_dataset):
     file = tmp_path / "a.pt"
     with pytest.raises(KeyboardInterrupt):

@@ -418,8 +418,9 @@ def test_without_test_queries_there_is_no_test(here, toy_queries):
     queries = only(toy_queries, here / "q", lambda split, n, q: None if split == "test" else q)
     train_tiny(queries, here / "run", epochs=1)
     assert not (here / "run" / "test.json").exists()
-    output = cli("train", "--resume", "--out", "run").stdout
-    assert output == "run       run\n"
+    again = cli("train", "--resume", "--out", "run")
+    assert again.stdout == "run       run\n"
+    assert "nothing was tested" in again.stderr
 
 
 def test_without_training_queries_there_is_no_run(here, toy_queries):

@@ -93,6 +93,8 @@ def train(
             sys.exit(130)
     if run.folder.has("test.json"):
         click.echo(f"test, MRR in per cent:\n\n{as_text(run.folder.read_json('test.json'))}\n")
+    else:
+        click.echo("note: no test query has a hard answer, so nothing was tested", err=True)
     click.echo(f"run       {printable(str(run.folder.path))}")
 
 
