@@ -255,7 +255,7 @@ class Loop(ABC, Generic[B]):
         for name, value in tensors.items():
             number, _, key = name.partition(".")
             state.setdefault(int(number), {})[key] = value
-        weights = self.optimiser.param_groups[0]["params"]
+        weights = [weight for group in self.optimiser.param_groups for weight in group["params"]]
         for place, found in state.items():  # a weight that no query has used has none yet
             shapes = {"step": torch.Size(), **dict.fromkeys(self.moments, weights[place].shape)}
             if {key: value.shape for key, value in found.items()} != shapes:

@@ -192,22 +192,24 @@ class Pretrainer(Loop[Batch]):
         entities = self.parameters["entities"]
         counts = torch.bincount(batch.owners, minlength=len(batch.heads)).to(entities.dtype)
         weights = 1 / counts if self.recipe.loss == "kvsall" else torch.ones_like(counts)
-        weights = weights[batch.owners]
+        weights, smoothing = weights[batch.owners], self.recipe.label_smoothing
         inner = model.score_type is ScoreType.INNER_PRODUCT
         if inner and batch.negatives is None:
             pairs = (batch.owners, batch.tails, weights / weights.sum())
-            return cross_entropy(estimates, entities, *pairs, self.recipe.label_smoothing)
+            return cross_entropy(estimates, entities, *pairs, smoothing)
         noise = entities if batch.negatives is None else F.embedding(batch.negatives, entities)
         if inner:
             scores = estimates @ noise.T  # [n, K]
         else:
             scores = -model.distances(estimates, noise, batch.relations)
         right = mask_of(batch.owners, batch.tails, batch.negatives, scores.shape, len(entities))
-        scores = scores.masked_fill(right, -torch.inf)
+        wrong = scores.masked_fill(right, -torch.inf)
         more = math.log(len(entities) / len(noise))  # for those that were not drawn
         tails = F.embedding(batch.tails, entities)
         truth = model.score_pairs(estimates[batch.owners], tails, batch.relations[batch.owners])
-        losses = F.softplus(scores.logsumexp(1)[batch.owners] + more - truth)
+        losses = F.softplus(wrong.logsumexp(1)[batch.owners] + more - truth)
+        if smoothing:
+            losses = losses + smoothing * (truth - scores.mean(1)[batch.owners])
         return (weights * losses).sum() / weights.sum()
 
     def rate(self, step: int, steps: int) -> float:
