@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from lmpnn_kge.report import write_report
     from lmpnn_kge.run import Run, train
     from lmpnn_kge.run_table import make_table
+    from lmpnn_kge.splitting import split_file
 
 __version__ = "0.1.0"
 
@@ -81,6 +82,7 @@ __all__ = [
     "rank_triples",
     "read_checkpoint",
     "save_backbone",
+    "split_file",
     "train",
     "write_checkpoint",
     "write_report",
@@ -104,6 +106,7 @@ _LAZY = {
     "Run": "lmpnn_kge.run",
     "train": "lmpnn_kge.run",
     "make_table": "lmpnn_kge.run_table",
+    "split_file": "lmpnn_kge.splitting",
     "Answer": "lmpnn_kge.asking",
     "ask": "lmpnn_kge.asking",
     "save_backbone": "lmpnn_kge_safetensors",

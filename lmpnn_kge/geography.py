@@ -7,24 +7,20 @@ near(city, city)              uses_timezone(city, time zone)
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from hashlib import sha256
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-
-import yaml
 
 from lmpnn_kge.errors import DatasetError
 from lmpnn_kge.geonames import LANGUAGES, MEND, City, World, read_world
-from lmpnn_kge.libkge.dataset import SPLITS, name_rows
+from lmpnn_kge.libkge.dataset import IDS, SPLITS, STRINGS, name_rows, write_dataset
+from lmpnn_kge.splitting import split_triples
 from lmpnn_kge.whole import whole_folder
 
 NAME = "geography"
 
 #: The first line of `dataset.yaml` gives GeoNames the credit that its licence asks for.
 HEADER = "# Facts from GeoNames (geonames.org, CC BY 4.0) through"
-
-MAPS = ("entity_ids", "entity_strings", "relation_ids", "relation_strings")
 
 RELATIONS = (
     "borders", "capital", "city_in", "continent", "currency", "near", "speaks", "uses_timezone"
@@ -39,7 +35,7 @@ SUBURB = 20
 #: Cities up to this distance are near each other; in km.
 NEAR = 100
 
-#: True in both directions, of which no split holds only one.
+#: True in both directions.
 SYMMETRIC = ("borders", "near")
 
 #: Which split a fact falls to depends on this and on the fact alone.
@@ -52,7 +48,6 @@ ISSUERS = {
 }  # fmt: skip
 
 Thing = tuple[str, str]  # its kind, and what tells it from others of its kind
-Triple = tuple[str, str, str]
 
 
 def write_geography(folder: str | Path) -> Path:
@@ -63,9 +58,12 @@ def write_geography(folder: str | Path) -> Path:
     if missing := set(RELATIONS).difference(relation for _, relation, _ in facts):
         raise DatasetError(f"{world.source} has no fact of {', '.join(sorted(missing))}; {MEND}")
     names = _names(world, cities, {thing for head, _, tail in facts for thing in (head, tail)})
-    splits = _split([(names[head], relation, names[tail]) for head, relation, tail in facts])
+    triples = [(names[head], relation, names[tail]) for head, relation, tail in facts]
+    triples += [(tail, relation, head) for head, relation, tail in triples if relation in SYMMETRIC]
+    labels = {relation: relation.replace("_", " ") for relation in RELATIONS}
+    header = f"{HEADER} {world.source} (MIT)"
     with whole_folder(Path(folder), may_replace=_is_geography) as aside:
-        _write(aside, world.source, sorted(names.values()), splits)
+        write_dataset(aside, NAME, split_triples(triples, SEED), labels, header)
     return Path(folder)
 
 
@@ -165,63 +163,8 @@ def _descriptions(world: World, cities: Sequence[City]) -> Iterator[tuple[Thing,
         yield ("timezone", city.timezone), city.timezone, "time zone", 2
 
 
-def _split(facts: Collection[Triple]) -> dict[str, list[Triple]]:
-    """A tenth of each relation in valid and in test, as long as train keeps every entity."""
-    once = {(min(h, t), r, max(h, t)) if r in SYMMETRIC else (h, r, t) for h, r, t in facts}
-    in_train = Counter(entity for head, _, tail in once for entity in (head, tail))
-    sizes = Counter(relation for _, relation, _ in once)
-    wanted = {(split, r): size // 10 for r, size in sizes.items() for split in ("valid", "test")}
-    splits: dict[str, list[Triple]] = {split: [] for split in SPLITS}
-    for head, relation, tail in sorted(once, key=_lot):
-        split = "valid" if wanted["valid", relation] > wanted["test", relation] else "test"
-        if wanted[split, relation] and in_train[head] > 1 and in_train[tail] > 1:
-            wanted[split, relation] -= 1
-            in_train.subtract((head, tail))
-        else:
-            split = "train"
-        splits[split].append((head, relation, tail))
-        if relation in SYMMETRIC:
-            splits[split].append((tail, relation, head))
-    return splits
-
-
-def _lot(fact: Triple) -> bytes:
-    return sha256("\t".join((SEED, *fact)).encode()).digest()
-
-
-def _write(
-    folder: Path, source: str, entities: list[str], splits: Mapping[str, list[Triple]]
-) -> None:
-    tables: dict[str, list[tuple[object, ...]]] = {
-        "entity_ids": list(enumerate(entities)),
-        "entity_strings": [(id_, id_) for id_ in entities],
-        "relation_ids": list(enumerate(RELATIONS)),
-        "relation_strings": [(id_, id_.replace("_", " ")) for id_ in RELATIONS],
-    }
-    options: dict[str, object] = {
-        "name": NAME, "num_entities": len(entities), "num_relations": len(RELATIONS)
-    }  # fmt: skip
-    for key in tables:
-        options[f"files.{key}.type"] = "map" if key.endswith("_ids") else "idmap"
-    entity, relation = ({id_: row for row, id_ in enumerate(ids)} for ids in (entities, RELATIONS))
-    for split, triples in splits.items():
-        tables[split] = sorted((entity[h], relation[r], entity[t]) for h, r, t in triples)
-        options[f"files.{split}.type"] = "triples"
-        options[f"files.{split}.split_type"] = split
-        options[f"files.{split}.size"] = len(triples)
-    for key, rows in tables.items():
-        options[f"files.{key}.filename"] = f"{key}.del"
-        _write_text(folder / f"{key}.del", "".join("\t".join(map(str, r)) + "\n" for r in rows))
-    text = yaml.safe_dump({"dataset": options})
-    _write_text(folder / "dataset.yaml", f"{HEADER} {source} (MIT)\n{text}")
-
-
-def _write_text(file: Path, text: str) -> None:
-    file.write_text(text, encoding="utf-8", newline="\n")
-
-
 def _is_geography(folder: Path) -> bool:
     """A folder of ours, to which nobody has added anything."""
     files = {file.name for file in folder.iterdir()} if folder.is_dir() else set()
-    ours = {"dataset.yaml", *(f"{key}.del" for key in (*MAPS, *SPLITS))}
+    ours = {"dataset.yaml", *(f"{key}.del" for key in (*IDS, *STRINGS, *SPLITS))}
     return files == ours and (folder / "dataset.yaml").read_bytes().startswith(HEADER.encode())

@@ -2,14 +2,15 @@
 
 - LibKGE dataset folders, recognised by `dataset.yaml`;
 - BetaE folders, recognised by their pickles;
-- `train`, `valid` and `test` as `.txt`, `.tsv` or `.del` files of named triples.
+- `train`, `valid` and `test` as `.txt`, `.tsv`, `.csv` or `.del` files of named triples.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from pathlib import Path
@@ -29,6 +30,7 @@ from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.vocabulary import Vocabulary
 
 Ints = npt.NDArray[np.integer[Any]]
+Triple = tuple[str, str, str]  # by name
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,33 +174,47 @@ def _from_names(folder: Path) -> KnowledgeGraph:
 
 
 def _split_file(folder: Path, split: str) -> Path:
-    for suffix in (".txt", ".tsv", ".del"):
+    for suffix in (".txt", ".tsv", ".csv", ".del"):
         if (folder / f"{split}{suffix}").is_file():
             return folder / f"{split}{suffix}"
     raise DatasetError(
-        f"{folder} is no dataset folder: it has neither dataset.yaml nor {split}.txt or {split}.tsv"
+        f"{folder} is no dataset folder: it has neither dataset.yaml nor {split}.txt, .tsv or .csv"
     )
 
 
 def _read_names(file: Path, entities: dict[str, int], relations: dict[str, int]) -> Ints:
-    rows = []
+    rows = [
+        (
+            entities.setdefault(head, len(entities)),
+            relations.setdefault(relation, len(relations)),
+            entities.setdefault(tail, len(entities)),
+        )
+        for head, relation, tail in named_triples(file)
+    ]
+    return np.array(rows, np.int64).reshape(-1, 3)
+
+
+def named_triples(file: Path) -> Iterator[Triple]:
+    """The lines of a file: head, relation and tail, between commas in a `.csv`, else tabs."""
+    commas = file.suffix == ".csv"
     try:
         with file.open(encoding="utf-8-sig") as lines:  # some editors begin with a mark
-            for number, line in enumerate(lines, start=1):
-                parts = line.rstrip("\n").split("\t")
-                if parts == [""]:
+            rows: Iterable[list[str]] = (line.rstrip("\n").split("\t") for line in lines)
+            if commas:
+                rows = csv.reader(lines, skipinitialspace=True, strict=True)
+            for number, parts in enumerate(rows, start=1):
+                if parts in ([], [""]):
                     continue
-                if len(parts) != 3 or not all(parts):
+                broken = commas and any(sign in part for part in parts for sign in "\t\n")
+                if len(parts) != 3 or not all(parts) or broken:
                     raise DatasetError(
-                        f"{file} line {number} must be a head, a relation and a tail between tabs: "
-                        f"{short(repr(line.strip()))}"
+                        f"{file} line {number} must be a head, a relation and a tail between "
+                        f"{'commas' if commas else 'tabs'}: {short(repr(parts))}"
                     )
-                head, relation, tail = parts
-                rows.append((
-                    entities.setdefault(head, len(entities)),
-                    relations.setdefault(relation, len(relations)),
-                    entities.setdefault(tail, len(entities)),
-                ))  # fmt: skip
+                yield parts[0], parts[1], parts[2]
     except UnicodeDecodeError as error:
         raise DatasetError(f"{file} is not UTF-8: {error}") from error
-    return np.array(rows, np.int64).reshape(-1, 3)
+    except csv.Error as error:
+        raise DatasetError(f"{file} is not a readable .csv file: {error}") from error
+    except OSError as error:
+        raise DatasetError(f"{file} cannot be read: {error.strerror}") from error

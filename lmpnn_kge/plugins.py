@@ -149,6 +149,11 @@ def discover(group: str = GROUP) -> list[Plugin]:
     return sorted(plugins, key=lambda plugin: (plugin.name, plugin.distribution))
 
 
+def first_backbone() -> str:
+    """The name of the first that ships, where somebody has not chosen one."""
+    return next(plugin.name for plugin in discover() if plugin.ships)
+
+
 def load_backbone(name: str) -> type[Backbone]:
     """The class of one backbone; no other plugin is imported."""
     plugins = {plugin.name: plugin for plugin in discover()}

@@ -96,7 +96,7 @@ def test_an_edge_of_two_splits_is_known_from_the_first(tmp_path):
     ("file", "content", "words"),
     [
         ("train.txt", b"a\tr\tb\nFrance\tborders\n", "train.txt line 2 must be a head, a relation"),
-        ("train.txt", b"France\tborders\tItaly\t1861\n", "'France\\tborders\\tItaly\\t1861'"),
+        ("train.txt", b"France\tborders\tItaly\t1861\n", "['France', 'borders', 'Italy', '1861']"),
         ("train.txt", b"France\t\tItaly\n", "line 1 must be a head, a relation and a tail"),
         ("test.txt", b"a\tb\t\xff\n", "test.txt is not UTF-8"),
         ("valid.txt", None, "it has neither dataset.yaml nor valid.txt"),

@@ -25,6 +25,7 @@ from lmpnn_kge.cli.pretrain import pretrain
 from lmpnn_kge.cli.queries import queries
 from lmpnn_kge.cli.report import report
 from lmpnn_kge.cli.sample import sample
+from lmpnn_kge.cli.split import split
 from lmpnn_kge.cli.table import table
 from lmpnn_kge.cli.train import train
 from lmpnn_kge.errors import LmpnnError, QueryError, short
@@ -58,6 +59,6 @@ def main() -> None:
 
 for command in (
     answer, ask, backbones, config, demo, draw, evaluate, inspect, loaders, pretrain, queries,
-    report, sample, table, train,
+    report, sample, split, table, train,
 ):  # fmt: skip
     main.add_command(command)

@@ -36,14 +36,12 @@ def demo(backbone: str | None, out: str, device: str) -> None:
     """
     from lmpnn_kge.demo import demonstrate
     from lmpnn_kge.loop import Interrupted
-    from lmpnn_kge.plugins import discover
+    from lmpnn_kge.plugins import first_backbone
 
-    shipped = (plugin.name for plugin in discover() if plugin.ships)
-    name = backbone or next(shipped)
     with bar() as progress:
         try:
             watch, sample = TrainingBar(progress), sampling_aside(progress)
-            found = demonstrate(out, name, watch, sample, device)
+            found = demonstrate(out, backbone or first_backbone(), watch, sample, device)
         except (Interrupted, KeyboardInterrupt):
             click.echo("stopped and saved; the same command goes on")
             sys.exit(130)

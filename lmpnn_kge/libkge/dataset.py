@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +18,7 @@ from lmpnn_kge.errors import DatasetError, choices, examples, short
 from lmpnn_kge.libkge.options import flatten
 
 SPLITS = ("train", "valid", "test")
+IDS, STRINGS = ("entity_ids", "relation_ids"), ("entity_strings", "relation_strings")
 
 #: The gaps that a map of ids may have: more rows than this per id is a mistake, not a graph.
 MAX_GAP = 1000
@@ -139,6 +140,49 @@ def name_rows(ids: list[Any]) -> list[str]:
     if twice:
         raise ValueError(f"ids must stand for one row each, unlike {examples(twice)}")
     return named
+
+
+def write_dataset(
+    folder: Path,
+    name: str,
+    splits: Mapping[str, Collection[tuple[str, str, str]]],
+    relation_labels: Mapping[str, str] | None = None,
+    header: str | None = None,
+) -> None:
+    """Fill a folder with named triples as LibKGE keeps them, numbered in the order of their names.
+
+    header is a comment for the first line of `dataset.yaml`.
+    """
+    every = [triple for triples in splits.values() for triple in triples]
+    entities = sorted({entity for head, _, tail in every for entity in (head, tail)})
+    relations = sorted({relation for _, relation, _ in every})
+    labels = relation_labels or {}
+    tables: dict[str, list[tuple[object, ...]]] = {
+        "entity_ids": list(enumerate(entities)),
+        "entity_strings": [(id_, id_) for id_ in entities],
+        "relation_ids": list(enumerate(relations)),
+        "relation_strings": [(id_, labels.get(id_, id_)) for id_ in relations],
+    }
+    options: dict[str, object] = {
+        "name": name, "num_entities": len(entities), "num_relations": len(relations)
+    }  # fmt: skip
+    for key in tables:
+        options[f"files.{key}.type"] = "map" if key in IDS else "idmap"
+    entity, relation = ({id_: row for row, id_ in enumerate(ids)} for ids in (entities, relations))
+    for split, triples in splits.items():
+        tables[split] = sorted((entity[h], relation[r], entity[t]) for h, r, t in triples)
+        options[f"files.{split}.type"] = "triples"
+        options[f"files.{split}.split_type"] = split
+        options[f"files.{split}.size"] = len(triples)
+    for key, rows in tables.items():
+        options[f"files.{key}.filename"] = f"{key}.del"
+        _write_text(folder / f"{key}.del", "".join("\t".join(map(str, r)) + "\n" for r in rows))
+    comment = "" if header is None else f"{header}\n"
+    _write_text(folder / "dataset.yaml", comment + yaml.safe_dump({"dataset": options}))
+
+
+def _write_text(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8", newline="\n")
 
 
 @contextmanager
