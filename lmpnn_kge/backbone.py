@@ -86,7 +86,7 @@ class Backbone(ABC):
 
     @staticmethod
     def entity_width(dim: int) -> int:
-        """The nearest width that entities can have, for who does not know the model."""
+        """The nearest width that entities can have, for somebody who does not know the model."""
         return dim
 
     @staticmethod
@@ -256,7 +256,8 @@ class Backbone(ABC):
     ) -> Self:
         """The same backbone on another device or in another floating point type."""
         moved: dict[str, Any] = {
-            name: tensor.to(device=device, dtype=dtype) for name, tensor in self.tensors().items()
+            name: tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else None)
+            for name, tensor in self.tensors().items()
         }
         return dataclasses.replace(self, **moved)
 

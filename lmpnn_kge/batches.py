@@ -20,6 +20,7 @@ from torch import Tensor
 
 from lmpnn_kge.columns import Queries
 from lmpnn_kge.config import Config
+from lmpnn_kge.device import move
 from lmpnn_kge.query.patterns import Pattern
 
 #: Batches that are ready before they are needed.
@@ -43,16 +44,14 @@ class Batch:
         return len(self.positives)
 
     def to(self, device: torch.device) -> Batch:
-        """On another device; from pinned memory, so that the copy runs beside the computation."""
-        pin = device.type == "cuda"
+        """On another device."""
+        return replace(self, **moved_fields(self, device))
 
-        def move(tensor: Tensor) -> Tensor:
-            return (tensor.pin_memory() if pin else tensor).to(device, non_blocking=pin)
 
-        moved: dict[str, Any] = {
-            name: move(value) for name, value in vars(self).items() if isinstance(value, Tensor)
-        }
-        return replace(self, **moved)
+def moved_fields(batch: Any, device: torch.device) -> dict[str, Any]:
+    """The tensors among the fields of a batch, on a device."""
+    fields = vars(batch).items()
+    return {name: move(value, device) for name, value in fields if isinstance(value, Tensor)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from lmpnn_kge.errors import RunError, short
 
@@ -44,14 +45,21 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
 
 
 def _seconds(dtype: torch.dtype, device: torch.device) -> float:
-    """The best of a few small matrix products, each waited for."""
-    matrix = torch.ones(256, 256, dtype=dtype, device=device)
+    """The best of a few matrix products, each waited for; large where launching one takes time."""
+    size = 256 if device.type == "cpu" else 4096
+    matrix = torch.ones(size, size, dtype=dtype, device=device)
     times = []
     for _ in range(5):
         start = time.perf_counter()
-        (matrix @ matrix).sum().item()
+        (matrix @ matrix)[0, 0].item()
         times.append(time.perf_counter() - start)
     return min(times)
+
+
+def move(tensor: Tensor, device: torch.device) -> Tensor:
+    """To a device; from pinned memory to a GPU, so that the copy runs beside the computation."""
+    pin = device.type == "cuda"
+    return (tensor.pin_memory() if pin else tensor).to(device, non_blocking=pin)
 
 
 def describe_device(device: torch.device) -> str:

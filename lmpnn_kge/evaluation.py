@@ -185,24 +185,25 @@ def _rank(scores: Tensor, queries: Queries, rows: npt.NDArray[np.int64]) -> tupl
     scores[owners_, hard_] = -torch.inf
     scores[easy_owners_, easy_] = -torch.inf
     size = max(1, CACHE_SCORES // scores.shape[1])
-    better = torch.cat([
-        _better(*block)
+    surplus = torch.cat([
+        _surplus(*block)
         for block in zip(scores.split(size), thresholds.split(size), strict=True)
     ])  # fmt: skip
-    return places, 1 + better[owners_, column_].cpu().numpy()
+    found = surplus[owners_, column_].cpu().double().numpy()  # which not every device has
+    return places, 1 + (scores.shape[1] + found) / 2  # what is above and half of the ties
 
 
-def _better(scores: Tensor, thresholds: Tensor) -> Tensor:
-    """How many scores [n, E] are above thresholds [n, k], ties as halves, [n, k].
+def _surplus(scores: Tensor, thresholds: Tensor) -> Tensor:
+    """How many more of scores [n, E] are above thresholds [n, k] than below: Σ sign(s − t), [n, k].
 
-    Σ sign(s − t) is #above − #below, so what is above and half of the ties are (E + Σ) / 2.
+    As each is above, below or tied, (E + Σ) / 2 of them are above, ties counted as halves.
     """
     difference = torch.empty_like(scores)
     signs = [
         torch.sub(scores, threshold[:, None], out=difference).sign_().sum(1)
         for threshold in thresholds.unbind(1)
     ]
-    return (scores.shape[1] + torch.stack(signs, dim=1).double()) / 2
+    return torch.stack(signs, dim=1)
 
 
 def capped(queries: Mapping[str, Queries], most: int) -> dict[str, Queries]:

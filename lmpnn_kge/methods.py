@@ -58,6 +58,7 @@ def evaluate_method(
 
 
 def _method(name: str, material: Material, settings: Mapping[str, Any], device: str) -> Method:
+    chosen = choose_device(device)
     if name == "frequency":
         if settings:
             raise ConfigError("frequency has no settings")
@@ -65,5 +66,5 @@ def _method(name: str, material: Material, settings: Mapping[str, Any], device: 
             raise DatasetError("frequency counts training edges: give --dataset DIR")
         return Frequency.of(KnowledgeGraph.open(material.dataset), material.backbone)
     decomposition = load_settings(Decomposition, [DEFAULT], settings)
-    moved = material.backbone.to(choose_device(device))
+    moved = material.backbone.to(chosen)
     return (Cqd if name == "cqd" else CqdBeam).of(moved, decomposition)

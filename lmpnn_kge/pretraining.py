@@ -2,16 +2,16 @@
 
 Every (head, relation) that has a tail is a question, in both directions, and each direction of a
 relation has parameters of its own. A question is scored against all entities, or against a few
-that a batch shares, and the loss is the cross-entropy of each of its tails among those that are
-none.
+that a batch shares, and the loss is the cross-entropy of each of its tails against all that are not
+among them.
 """
 
 from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,6 +24,7 @@ from lmpnn_kge_safetensors import save_backbone
 from torch import Tensor
 
 from lmpnn_kge.backbone import Backbone, ScoreType
+from lmpnn_kge.batches import moved_fields
 from lmpnn_kge.checkpoint import Validation
 from lmpnn_kge.columns import Answers
 from lmpnn_kge.config import DEFAULT, Recipe, load_settings
@@ -32,13 +33,19 @@ from lmpnn_kge.errors import BackboneError, RunError
 from lmpnn_kge.kg import Graph, KnowledgeGraph, fingerprint
 from lmpnn_kge.libkge.dataset import SPLITS
 from lmpnn_kge.libkge.writing import write_checkpoint
-from lmpnn_kge.loop import Loop, Progress, Silent, Watch
+from lmpnn_kge.loop import Loop, Silent, Watch
 from lmpnn_kge.plugins import load_backbone
 from lmpnn_kge.ranking import Ranking, rank_triples
 from lmpnn_kge.run_folder import RunFolder, is_run, provenance
 from lmpnn_kge.softmax import cross_entropy, mask_of
 
 BEST = "best.safetensors"
+
+#: LibKGE's name for the mean reciprocal rank where the triples of all splits are filtered out.
+METRIC = "mean_reciprocal_rank_filtered_with_test"
+
+#: From so many entities on, scoring all of them for every question is told of.
+MANY = 100_000
 
 #: What every backbone has; further tensors are those of a network.
 TABLES = ("entities", "relations")
@@ -76,10 +83,16 @@ class Batch:
 
     heads: Tensor  # [n]
     relations: Tensor  # [n]
+    offsets: list[int]  # [n + 1], where the tails of a question begin
     owners: Tensor  # [m]
     tails: Tensor  # [m]
+    weights: Tensor  # [m], of the losses; 1 in all
     negatives: Tensor | None  # [K], or None for all entities
     seed: int  # of what dropout leaves out
+
+    def to(self, device: torch.device) -> Batch:
+        """On another device."""
+        return replace(self, **moved_fields(self, device))
 
 
 class Pretrainer(Loop[Batch]):
@@ -107,6 +120,7 @@ class Pretrainer(Loop[Batch]):
         self.parameters = {
             name: (tensor * self.recipe.init if name == "entities" else tensor).requires_grad_()
             for name, tensor in self.template.tensors().items()
+            if tensor.is_floating_point()
         }
         tables = [self.parameters[name] for name in TABLES]
         network = [t for name, t in self.parameters.items() if name not in TABLES]
@@ -123,15 +137,20 @@ class Pretrainer(Loop[Batch]):
         now = {name: tensor.detach() for name, tensor in self.parameters.items()}
         return self.template.with_tensors(now)
 
-    @property
-    def best(self) -> Backbone:
-        """As it was at its best validation, frozen."""
-        tensors, _ = self.folder.read_tensors(BEST)
-        return self.template.with_tensors({n: t.to(self.device) for n, t in tensors.items()})
+    def best(self) -> tuple[Backbone, int]:
+        """As it was at its best validation, frozen, and the epochs it had behind it then."""
+        tensors, facts = self.folder.read_tensors(BEST)
+        moved = {name: tensor.to(self.device) for name, tensor in tensors.items()}
+        return self.template.with_tensors(moved), int(facts["epoch"])
 
     def train(self, watch: Watch) -> None:
         with in_one_order(self.device):  # of the rows of a table that many questions share
             super().train(watch)
+
+    def step(self, batch: Batch) -> Tensor:
+        # torch warns until one says whether its sparse gradients are to be checked; they are right.
+        with torch.sparse.check_sparse_tensor_invariants(enable=False):
+            return super().step(batch)
 
     @property
     def steps(self) -> int:
@@ -143,38 +162,39 @@ class Pretrainer(Loop[Batch]):
         order = np.random.default_rng([seed, epoch]).permutation(len(self.questions))
         for place in range(start, self.steps):
             rows = order[place * size : (place + 1) * size]
-            yield self._batch(rows, np.random.default_rng([seed, epoch, 1 + place]))
+            yield self._batch(rows, np.random.default_rng([seed, epoch, 1 + place])).to(self.device)
 
     def _batch(self, rows: Ints, random: np.random.Generator) -> Batch:
         questions, entities = self.questions, self.template.num_entities
         owners, places = questions.tails.places(rows)
+        counts = questions.tails.counts[rows]
+        shares = 1 / counts if self.recipe.loss == "kvsall" else np.ones(len(rows))
+        weights = shares[owners] / (shares @ counts)
         noise = None
         if 0 < self.recipe.negatives < entities:
-            noise = self._tensor(random.choice(entities, self.recipe.negatives, replace=False))
+            noise = torch.from_numpy(random.choice(entities, self.recipe.negatives, replace=False))
         return Batch(
-            self._tensor(questions.heads[rows]),
-            self._tensor(questions.relations[rows]),
-            self._tensor(owners),
-            self._tensor(questions.tails.values[places].astype(np.int64)),
+            torch.from_numpy(questions.heads[rows]),
+            torch.from_numpy(questions.relations[rows]),
+            [0, *np.cumsum(counts).tolist()],
+            torch.from_numpy(owners),
+            torch.from_numpy(questions.tails.values[places].astype(np.int64)),
+            torch.from_numpy(weights).to(self.template.entities.dtype),
             noise,
             int(random.integers(2**63)),
         )
-
-    def _tensor(self, array: Ints) -> Tensor:
-        return torch.from_numpy(array).to(self.device)
 
     def size(self, batch: Batch) -> int:
         return len(batch.heads)
 
     def loss_of(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The cross-entropy with a penalty on what every triple looks up, and without."""
-        recipe = self.recipe
-        entities, relations = self.parameters["entities"], self.parameters["relations"]
-        heads = F.embedding(batch.heads, entities)
-        random = torch.Generator(self.device).manual_seed(batch.seed)
-        kept = {"relations": _dropout(relations, recipe.relation_dropout, random)}
+        recipe, relations = self.recipe, self.parameters["relations"]
+        heads = self._look_up(batch.heads, batch)
+        kept = {"relations": _dropout(relations, recipe.relation_dropout, batch.seed)}
         model = self.template.with_tensors({**self.parameters, **kept})
-        estimates = model.forward(_dropout(heads, recipe.entity_dropout, random), batch.relations)
+        dropped = _dropout(heads, recipe.entity_dropout, batch.seed + 1)
+        estimates = model.forward(dropped, batch.relations)
         loss = self._cross_entropy(model, estimates, batch)
         if not recipe.penalty:
             return loss, loss
@@ -184,20 +204,17 @@ class Pretrainer(Loop[Batch]):
             return rows.abs().pow(power).sum(1)
 
         asked = size(heads) + size(F.embedding(batch.relations, relations))
-        sizes = asked[batch.owners] + size(F.embedding(batch.tails, entities))
+        sizes = asked[batch.owners] + size(self._look_up(batch.tails, batch))
         return loss + recipe.penalty * sizes.mean(), loss
 
     def _cross_entropy(self, model: Backbone, estimates: Tensor, batch: Batch) -> Tensor:
         """Of the tails of all questions, each tail or each question counting the same."""
-        entities = self.parameters["entities"]
-        counts = torch.bincount(batch.owners, minlength=len(batch.heads)).to(entities.dtype)
-        weights = 1 / counts if self.recipe.loss == "kvsall" else torch.ones_like(counts)
-        weights, smoothing = weights[batch.owners], self.recipe.label_smoothing
+        entities, smoothing = self.parameters["entities"], self.recipe.label_smoothing
         inner = model.score_type is ScoreType.INNER_PRODUCT
         if inner and batch.negatives is None:
-            pairs = (batch.owners, batch.tails, weights / weights.sum())
+            pairs = (batch.offsets, batch.owners, batch.tails, batch.weights)
             return cross_entropy(estimates, entities, *pairs, smoothing)
-        noise = entities if batch.negatives is None else F.embedding(batch.negatives, entities)
+        noise = entities if batch.negatives is None else self._look_up(batch.negatives, batch)
         if inner:
             scores = estimates @ noise.T  # [n, K]
         else:
@@ -205,12 +222,22 @@ class Pretrainer(Loop[Batch]):
         right = mask_of(batch.owners, batch.tails, batch.negatives, scores.shape, len(entities))
         wrong = scores.masked_fill(right, -torch.inf)
         more = math.log(len(entities) / len(noise))  # for those that were not drawn
-        tails = F.embedding(batch.tails, entities)
+        tails = self._look_up(batch.tails, batch)
         truth = model.score_pairs(estimates[batch.owners], tails, batch.relations[batch.owners])
         losses = F.softplus(wrong.logsumexp(1)[batch.owners] + more - truth)
         if smoothing:
             losses = losses + smoothing * (truth - scores.mean(1)[batch.owners])
-        return (weights * losses).sum() / weights.sum()
+        return (batch.weights * losses).sum()
+
+    def _look_up(self, ids: Tensor, batch: Batch) -> Tensor:
+        """Rows of the entities, [n, d].
+
+        Where a batch needs some of them only, a CPU keeps the gradient of these and no other: a
+        step then takes as long on a large graph as on a small one. A GPU would wait for their
+        number.
+        """
+        sparse = batch.negatives is not None and self.device.type == "cpu"
+        return F.embedding(ids, self.parameters["entities"], sparse=sparse)
 
     def rate(self, step: int, steps: int) -> float:
         """On its way down to 0."""
@@ -235,7 +262,10 @@ class Pretrainer(Loop[Batch]):
             raise RunError(f"{error}; begin another one with a lower learning_rate") from error
 
     def save_best(self) -> None:
-        facts = {"epoch": self.progress.epoch + 1}
+        progress = (
+            self.progress
+        )  # which has counted the last step, but not its epoch, in validation
+        facts = {"epoch": progress.epoch + progress.step // self.steps}
         self.folder.write_tensors(BEST, self.parameters, facts)
 
 
@@ -262,12 +292,13 @@ def pretrain(
     if not len(graph.triples("train")):
         raise RunError(f"{dataset} has no training triples to learn from")
     inner = kind.score_type is ScoreType.INNER_PRODUCT
-    names = [DEFAULT, *([] if inner else ["distance"]), *([] if config is None else [config])]
+    names: list[str | Path] = [DEFAULT, *([] if inner else ["distance"])]
+    names += [] if config in (None, DEFAULT) else [config]
     recipe = load_settings(Recipe, names, settings)
     width = kind.entity_width(recipe.dim)
     with TemporaryDirectory() as aside:  # an error where what is trained could not be written
         smallest = kind.random(2, 1, width, reciprocal=True)
-        _write(Path(aside) / file.name, smallest, graph.name, Progress())
+        _write(Path(aside) / file.name, smallest, graph.name, 0, [])
     given = vars(recipe) if config is not None else (settings or {})
     asked = {key: getattr(recipe, key) for key in given}
     chosen = choose_device(device)
@@ -288,37 +319,48 @@ def pretrain(
             "graph": f"{sizes} ({dataset})",
             "computes": f"on {describe_device(chosen)}",
         }
-        if unseen := len(graph.entity_ids) - len(np.unique(graph.triples("train")[:, ::2])):
-            told["note"] = f"{unseen:,} of its entities are in no training triple"
+        for number, note in enumerate(_notes(graph, inner and not recipe.negatives), start=1):
+            told[f"note {number}"] = note
         watch = watch or Silent()
         watch.start(folder, told)
         trainer.train(watch)
-        best = trainer.best.to("cpu")
-        _write(file, best, graph.name, trainer.progress)
+        best, epoch = trainer.best()
+        _write(file, best, graph.name, epoch, trainer.progress.history)
         ranking = trainer.rank(best, "test") if len(trainer.triples["test"]) else None
     shutil.rmtree(place)
     return ranking
 
 
-def _dropout(values: Tensor, share: float, random: torch.Generator) -> Tensor:
+def _notes(graph: Graph, all_scored: bool) -> Iterator[str]:
+    """What to know of a graph before the long wait."""
+    if all_scored and len(graph.entity_ids) >= MANY:
+        yield "every entity is scored for every question; --set negatives=1024 is faster"
+    if unseen := len(graph.entity_ids) - len(np.unique(graph.triples("train")[:, ::2])):
+        yield f"{unseen:,} of its entities are in no training triple"
+
+
+def _dropout(values: Tensor, share: float, seed: int) -> Tensor:
     """Without that share of them, the others larger by as much."""
     if not share:
         return values
+    random = torch.Generator(values.device).manual_seed(seed)
     kept = torch.rand(values.shape, generator=random, device=values.device) >= share
     return values * kept / (1 - share)
 
 
-def _write(file: Path, backbone: Backbone, dataset: str, progress: Progress) -> None:
-    """As its name says: any backbone as .safetensors, what LibKGE has as its package."""
+def _write(
+    file: Path, backbone: Backbone, dataset: str, epoch: int, history: Sequence[Mapping[str, Any]]
+) -> None:
+    """As the file's name says: any backbone as .safetensors, what LibKGE has as its package."""
     if file.suffix == ".safetensors":
         save_backbone(backbone, file, dataset=dataset)
         return
     validations = [
-        Validation("mean_reciprocal_rank_filtered", record["valid"]["mrr"], record["epoch"])
-        for record in progress.history
-        if "valid" in record
+        Validation(METRIC, record["valid"]["mrr"], record["epoch"])
+        for record in history
+        if "valid" in record and record["epoch"] <= epoch
     ]
-    write_checkpoint(file, backbone, dataset=dataset, epoch=progress.epoch, validations=validations)
+    write_checkpoint(file, backbone, dataset=dataset, epoch=epoch, validations=validations)
 
 
 def _check_same(folder: RunFolder[Recipe], asked: Mapping[str, Any]) -> None:

@@ -43,6 +43,7 @@ class Ranking:
     @classmethod
     def of(cls, ranks: Tensor) -> Ranking:
         """From ranks that count from 0."""
+        ranks = ranks.cpu()  # not every device has double precision
         hits = [(ranks < k).double().mean().item() for k in (1, 3, 10)]
         return cls((1 / (1 + ranks.double())).mean().item(), *hits)
 

@@ -62,6 +62,9 @@ class Run:
                 f"{run.path} was trained on {len(names.entity_ids)} entities and "
                 f"{len(names.relation_ids)} relations, but {file} has {sizes[0]} and {sizes[1]}"
             )
+        named = (backbone.entity_ids, names.entity_ids), (backbone.relation_ids, names.relation_ids)
+        if notes and any(theirs not in (None, ours) for theirs, ours in named):
+            raise RunError(f"{file} has other names, or in another order, than {run.path}")
         backbone = dataclasses.replace(
             backbone, entity_ids=names.entity_ids, relation_ids=names.relation_ids
         )

@@ -6,6 +6,7 @@ taken block by block while they are there, and only the sums are kept.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ CPU_BLOCK, BLOCK = 2**20, 2**26
 def cross_entropy(
     estimates: Tensor,
     entities: Tensor,
+    offsets: Sequence[int],
     owners: Tensor,
     tails: Tensor,
     weights: Tensor,
@@ -27,10 +29,11 @@ def cross_entropy(
     """Σ_j weights_j · −log softmax(⟨estimate of owners_j, ·⟩)[tails_j], one tail at a time.
 
     estimates [n, d], entities [E, d]; owners [m] in ascending order, tails [m] and weights [m], of
-    distinct pairs. The other tails of a question are as right, so they are left out of the softmax.
-    smoothing spreads that share of the target over all entities.
+    distinct pairs; offsets [n + 1] are the places where those of a question begin, on the host.
+    The other tails of a question are as right, so they are left out of the softmax. smoothing
+    spreads that share of the target over all entities.
     """
-    arguments = (estimates, entities, owners, tails, weights, smoothing)
+    arguments = (estimates, entities, offsets, owners, tails, weights, smoothing)
     loss: Tensor = _CrossEntropy.apply(*arguments)  # type: ignore[no-untyped-call]
     return loss
 
@@ -59,6 +62,7 @@ class _CrossEntropy(torch.autograd.Function):
         ctx: Any,
         estimates: Tensor,
         entities: Tensor,
+        offsets: Sequence[int],
         owners: Tensor,
         tails: Tensor,
         weights: Tensor,
@@ -70,9 +74,9 @@ class _CrossEntropy(torch.autograd.Function):
         mass = estimates.new_zeros(len(estimates)).index_add_(0, owners, weights)  # [n]
         size = max(1, (CPU_BLOCK if estimates.device.type == "cpu" else BLOCK) // len(entities))
         buffer = estimates.new_empty(min(size, len(estimates)), len(entities))
-        ends = torch.searchsorted(owners, torch.arange(0, len(estimates) + size, size).to(owners))
-        for place, (first, last) in enumerate(zip(ends.tolist(), ends[1:].tolist(), strict=False)):
-            rows = slice(place * size, min((place + 1) * size, len(estimates)))
+        for start in range(0, len(estimates), size):
+            rows = slice(start, min(start + size, len(estimates)))
+            first, last = offsets[rows.start], offsets[rows.stop]
             target = owners[first:last] - rows.start, tails[first:last]
             weight, block = weights[first:last], mass[rows]
             scores = torch.mm(estimates[rows], entities.T, out=buffer[: len(block)])
@@ -98,4 +102,4 @@ class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grad: Any) -> Any:
         estimates, entities = ctx.saved_tensors
-        return grad[0] * estimates, grad[0] * entities, None, None, None, None
+        return grad[0] * estimates, grad[0] * entities, None, None, None, None, None

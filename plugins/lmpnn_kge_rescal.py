@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from math import isqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lmpnn_kge import Backbone, ScoreType, hookimpl, matmul_by_relation
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from typing_extensions import Self
 
 
 class Rescal(Backbone):
@@ -27,6 +29,12 @@ class Rescal(Backbone):
     @staticmethod
     def relation_width(dim: int) -> int:
         return dim * dim
+
+    @classmethod
+    def random(cls, num_entities: int, num_relations: int, dim: int, **options: Any) -> Self:
+        made = super().random(num_entities, num_relations, dim, **options)
+        # So that hᵀ W is about as long as h: a matrix of ones as large is mostly penalty.
+        return dataclasses.replace(made, relations=made.relations / dim**0.5)
 
 
 def _matrices(relations: Tensor) -> Tensor:

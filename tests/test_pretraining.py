@@ -23,9 +23,11 @@ from lmpnn_kge.config import Recipe, load_settings
 from lmpnn_kge.kg import open_graph
 from lmpnn_kge.loop import Interrupted, Silent
 from lmpnn_kge.pretraining import Pretrainer, Questions, pretrain
+from lmpnn_kge.ranking import rank_split
 from lmpnn_kge.run_folder import RunFolder
 
 from .test_backbone import NAMES
+from .test_network import Devices
 from .toy_runs import cli, options, sample_few
 
 SMALL = {"dim": 16, "batch_size": 8, "epochs": 4}
@@ -135,10 +137,10 @@ def test_the_same_seed_gives_the_same_bits_on_all_threads(tmp_path):
     settings = {"dim": 128, "epochs": 1, "batch_size": 1000, "seed": 3}
     torch.set_num_threads(4)
     try:
-        for name in ("complex", "transe"):
-            made = [tmp_path / f"{name}{run}.pt" for run in range(3)]
+        for name, negatives in (("complex", 0), ("complex", 200), ("transe", 200)):
+            made = [tmp_path / f"{name}-{negatives}-{run}.pt" for run in range(3)]
             for file in made:
-                pretrain(name, graph, file, settings=settings)
+                pretrain(name, graph, file, settings={**settings, "negatives": negatives})
             first, *others = (open_backbone(file).tensors() for file in made)
             for other in others:
                 assert all(torch.equal(first[key], other[key]) for key in first)
@@ -146,8 +148,38 @@ def test_the_same_seed_gives_the_same_bits_on_all_threads(tmp_path):
         torch.set_num_threads(threads)
 
 
-def test_the_penalty_is_on_what_every_triple_looks_up(tmp_path, toy_dataset):
-    made = trainer(tmp_path, toy_dataset, penalty=0.5)
+@pytest.mark.parametrize("negatives", [0, 7])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_step_waits_for_nothing_and_needs_no_data_for_its_shapes(
+    tmp_path, toy_dataset, name, negatives, monkeypatch
+):
+    """Meta tensors have no data: whatever looks at a value raises."""
+    folder = RunFolder.create(tmp_path / "it", recipe(negatives=negatives), {}, {})
+    graph, device = open_graph(toy_dataset), torch.device("meta")
+    made = Pretrainer(folder, load_backbone(name), graph, device)
+    batch = next(made.batches(0, 0))
+    monkeypatch.setattr(made.optimiser, "step", lambda: None)  # which counts on the host
+    with Devices() as devices:
+        assert made.step(batch).shape == ()
+    assert devices.seen == {"meta"}
+
+
+def test_what_a_batch_does_not_look_up_has_no_gradient_to_walk_through(tmp_path, toy_dataset):
+    made = trainer(tmp_path, toy_dataset, negatives=7, batch_size=2)
+    dense = trainer(tmp_path / "dense", toy_dataset, negatives=7, batch_size=2)
+    dense._look_up = lambda ids, batch: dense.parameters["entities"][ids]
+    for _ in range(3):
+        for one in (made, dense):
+            one.step(next(one.batches(0, one.progress.step)))
+    gradient = made.parameters["entities"].grad
+    assert gradient.is_sparse
+    assert len(gradient.coalesce().values()) < made.template.num_entities
+    torch.testing.assert_close(made.parameters, dense.parameters)
+
+
+@pytest.mark.parametrize(("norm", "power"), [("n3", 3), ("l2", 2)])
+def test_the_penalty_is_on_what_every_triple_looks_up(tmp_path, toy_dataset, norm, power):
+    made = trainer(tmp_path, toy_dataset, penalty=0.5, norm=norm)
     batch = next(made.batches(0, 0))
     with_penalty, without = made.loss_of(batch)
     entities, relations = made.parameters["entities"], made.parameters["relations"]
@@ -155,15 +187,22 @@ def test_the_penalty_is_on_what_every_triple_looks_up(tmp_path, toy_dataset):
         torch.cat([entities[batch.heads[o]], relations[batch.relations[o]], entities[t]])
         for o, t in zip(batch.owners, batch.tails, strict=True)
     ]
-    sizes = torch.stack(looked_up).abs().pow(3).sum(1)
+    sizes = torch.stack(looked_up).abs().pow(power).sum(1)
     assert (with_penalty - without).item() == pytest.approx(0.5 * sizes.mean().item(), rel=1e-4)
 
 
-def test_dropout_and_penalties_take_part(tmp_path, toy_dataset):
-    for number, changes in enumerate([
-        {"entity_dropout": 0.5}, {"relation_dropout": 0.5}, {"penalty": 1.0},
-        {"penalty": 1.0, "norm": "l2"},
-    ]):  # fmt: skip
+def test_entities_begin_as_small_as_is_asked(tmp_path, toy_dataset):
+    made = trainer(tmp_path, toy_dataset, init=0.03)
+    assert made.parameters["entities"].std().item() == pytest.approx(0.03, rel=0.1)
+
+
+def test_the_learning_rate_is_on_its_way_down(tmp_path, toy_dataset):
+    made = trainer(tmp_path, toy_dataset, learning_rate=0.5)
+    assert [made.rate(step, 10) for step in (0, 5, 10)] == [0.5, 0.25, 0.0]
+
+
+def test_dropout_takes_part(tmp_path, toy_dataset):
+    for number, changes in enumerate([{"entity_dropout": 0.5}, {"relation_dropout": 0.5}]):
         plain = trainer(tmp_path / f"{number}a", toy_dataset, penalty=0.0)
         other = trainer(tmp_path / f"{number}b", toy_dataset, **{"penalty": 0.0, **changes})
         batch = next(plain.batches(0, 0))
@@ -180,12 +219,12 @@ class Told(Silent):
 def test_what_is_in_no_training_triple_is_told(tmp_path, graph):
     told = Told()
     pretrain("conve", graph, tmp_path / "one.pt", settings={**SMALL, "dim": 10}, watch=told)
-    assert told.facts["note"] == "2 of its entities are in no training triple"  # e18 and e19
+    assert told.facts["note 1"] == "2 of its entities are in no training triple"  # e18 and e19
     assert told.facts["backbone"] == "conve of width 9"  # the nearest that it can have
     with (graph / "train.txt").open("a") as stream:
         stream.writelines(f"e{n}\tr0\te{n}\n" for n in range(20))
     pretrain("conve", graph, tmp_path / "other.pt", settings=SMALL, watch=told)
-    assert "note" not in told.facts
+    assert "note 1" not in told.facts
 
 
 def test_something_else_is_not_gone_on_with(tmp_path, toy_dataset):
@@ -219,7 +258,8 @@ def test_the_command_trains_ranks_and_writes(tmp_path, toy_dataset):
     shown = CliRunner().invoke(main, ["inspect", str(file), "--json"])
     facts = json.loads(shown.stdout)
     assert (facts["model"], facts["reciprocal"], facts["epoch"]) == ("DistMult", True, 2)
-    assert facts["validation"]["metric"] == "mean_reciprocal_rank_filtered"
+    # Which is LibKGE's name for what is filtered by train, valid and test.
+    assert facts["validation"]["metric"] == "mean_reciprocal_rank_filtered_with_test"
 
 
 def test_a_folder_of_named_triples_is_a_graph_to_the_end(tmp_path, toy_dataset):
@@ -303,8 +343,21 @@ def test_without_valid_triples_the_last_state_is_written(tmp_path, graph):
     assert read_checkpoint(tmp_path / "it.pt").validation is None
     made = trainer(tmp_path, graph)
     made.train(Silent())
-    assert torch.equal(made.best.entities, made.backbone.entities)
-    assert torch.equal(made.best.entities, open_backbone(tmp_path / "it.pt").entities)
+    best, epoch = made.best()
+    assert epoch == read_checkpoint(tmp_path / "it.pt").epoch == SMALL["epochs"]
+    assert torch.equal(best.entities, made.backbone.entities)
+    assert torch.equal(best.entities, open_backbone(tmp_path / "it.pt").entities)
+
+
+def test_the_best_state_is_written_with_its_epoch_and_its_figure(tmp_path, toy_dataset):
+    file = tmp_path / "it.pt"
+    settings = {**SMALL, "epochs": 30, "patience": 4, "penalty": 0.0, "learning_rate": 0.5}
+    pretrain("rescal", toy_dataset, file, settings=settings)
+    written, graph = read_checkpoint(file), LibkgeDataset.open(toy_dataset)
+    assert written.epoch < 30 - 4
+    assert written.validation.epoch == written.epoch
+    ranked = rank_split(open_backbone(file, dataset=toy_dataset), graph, "valid")
+    assert written.validation.value == pytest.approx(ranked.mrr)
 
 
 def test_a_graph_without_training_triples_is_refused(tmp_path, graph):

@@ -19,7 +19,8 @@ def test_loss_and_gradients_are_those_of_the_whole(monkeypatch, block, smoothing
     owners = torch.tensor([0, 0, 1, 3, 3, 3, 6])  # questions 2, 4 and 5 have no tails
     tails = torch.tensor([2, 3, 2, 0, 10, 5, 1])
     weights = torch.rand(7, generator=random, dtype=torch.float64)
-    found = cross_entropy(estimates, entities, owners, tails, weights, smoothing)
+    offsets = [0, 2, 3, 3, 6, 6, 6, 7]
+    found = cross_entropy(estimates, entities, offsets, owners, tails, weights, smoothing)
     scores = estimates @ entities.T
     expected = torch.zeros((), dtype=torch.float64)
     for owner, tail, weight in zip(owners.tolist(), tails.tolist(), weights, strict=True):
@@ -40,7 +41,7 @@ def test_where_everything_is_right_there_is_nothing_to_learn():
     estimates = torch.randn(2, 3, requires_grad=True)
     owners, tails = torch.tensor([0, 0, 0, 0, 1]), torch.tensor([0, 1, 2, 3, 1])
     weights = torch.tensor([1.0, 1.0, 1.0, 1.0, 0.0])
-    loss = cross_entropy(estimates, torch.randn(4, 3), owners, tails, weights)
+    loss = cross_entropy(estimates, torch.randn(4, 3), [0, 4, 5], owners, tails, weights)
     loss.backward()
     assert loss.item() == 0
     assert torch.equal(estimates.grad, torch.zeros(2, 3))

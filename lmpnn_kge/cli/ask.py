@@ -59,7 +59,7 @@ def ask(
         click.echo("note: without the dataset (--dataset DIR) nothing is marked as known", err=True)
     if as_json:
         rows = [{**dataclasses.asdict(answer), "mark": answer.mark} for answer in answers]
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(rows, indent=2))
         return
     if not answers:
         click.echo("note: the graph refutes every entity", err=True)

@@ -43,7 +43,7 @@ def demo(backbone: str | None, out: str, device: str) -> None:
             watch, sample = TrainingBar(progress), sampling_aside(progress)
             found = demonstrate(out, backbone or first_backbone(), watch, sample, device)
         except (Interrupted, KeyboardInterrupt):
-            click.echo("stopped and saved; the same command goes on")
+            click.echo("stopped; the same command goes on")
             sys.exit(130)
     _print(found)
 

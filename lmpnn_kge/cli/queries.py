@@ -74,7 +74,15 @@ def export(store: str, out: str, dataset: str | None) -> None:
 @click.argument("store", type=click.Path())
 @click.option("--split", metavar="SPLIT", help="Only train, valid or test.")
 @click.option("--type", "name", metavar="NAME", help="Print queries of this type, such as 2p.")
-@click.option("-n", "most", default=5, type=click.IntRange(min=1), help="How many; 5 if not given.")
+@click.option(
+    "-n",
+    "most",
+    default=5,
+    show_default=True,
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many.",
+)
 @json_option
 def show(store: str, split: str | None, name: str | None, most: int, as_json: bool) -> None:
     """Say what a STORE holds: how many queries and answers, or some of the queries themselves."""

@@ -63,10 +63,14 @@ class LibkgeDataset:
     def path(self, key: str) -> Path:
         """The file of a key such as `train` or `entity_ids`."""
         old = next((old for old, new in RENAMED.items() if new == key), key)
-        for option in (f"files.{key}.filename", old):
-            if isinstance(self.options.get(option), str):
-                return self.folder / self.options[option]
-        return self.folder / f"{key}.del"
+        given = (self.options.get(option) for option in (f"files.{key}.filename", old))
+        name = Path(next((name for name in given if isinstance(name, str)), f"{key}.del"))
+        if name.is_absolute() or ".." in name.parts:
+            raise DatasetError(
+                f"{self.folder / 'dataset.yaml'} names {short(str(name))!r} for {key}, which is "
+                "not in its folder"
+            )
+        return self.folder / name
 
     @cached_property
     def entity_ids(self) -> list[str]:
