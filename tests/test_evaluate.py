@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import lmpnn_kge
-from lmpnn_kge import QueryError, Run, RunError
+from lmpnn_kge import QueryError, Run, RunError, open_backbone, save_backbone
 from lmpnn_kge.kg import KnowledgeGraph
 from lmpnn_kge.results import as_json, as_text
 from lmpnn_kge.store import QueryStore, write_store
@@ -158,6 +158,12 @@ def test_mistakes_are_one_line(trained, here, arguments, words):
     assert len(stderr) < 500
 
 
+def test_a_device_is_looked_at_whatever_the_method(toy_queries):
+    given = ["--checkpoint", ROTATE, "--dataset", TOY / "dataset", "--queries", toy_queries]
+    asked = ["--method", "frequency", "--device", "cdua"]
+    assert "device 'cdua' cannot be used" in cli("evaluate", *asked, *given, code=2).stderr
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has what is tested to lack")
 def test_a_device_that_is_not_there_is_said(trained):
     assert "device 'cuda' cannot be used here" in cli(
@@ -190,6 +196,21 @@ def test_another_checkpoint_of_the_same_sizes_is_noted(trained):
     assert "is not the file that" in result.stderr
     assert "its hash differs" in result.stderr
     strict(result.stdout)
+
+
+def test_another_checkpoint_is_not_joined_by_position(trained, tmp_path):
+    backbone = open_backbone(ROTATE)
+    order = list(reversed(range(backbone.num_entities)))
+    turned = dataclasses.replace(
+        backbone,
+        entities=backbone.entities[order],
+        entity_ids=[backbone.entity_ids[row] for row in order],
+    )
+    save_backbone(turned, tmp_path / "turned.safetensors")
+    stderr = cli(
+        "evaluate", trained, "--checkpoint", tmp_path / "turned.safetensors", code=2
+    ).stderr
+    assert "has other names, or in another order, than" in stderr
 
 
 def test_a_checkpoint_of_other_sizes_is_refused(trained, tmp_path):

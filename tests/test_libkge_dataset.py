@@ -91,6 +91,16 @@ BROKEN = {
     "yaml of a wrong type": ("dataset.yaml", b"dataset: {d: !!timestamp x}", "not a readable YAML"),
     "yaml of a bad date": ("dataset.yaml", b"dataset: {d: 2001-13-45}", "not a readable YAML"),
     "yaml of many brackets": ("dataset.yaml", b"[" * 20000, "not a readable YAML"),
+    "a file elsewhere": (
+        "dataset.yaml",
+        b"dataset: {files.test.filename: /etc/hostname}",
+        "names '/etc/hostname' for test, which is not in its folder",
+    ),
+    "a file further up": (
+        "dataset.yaml",
+        b"dataset: {files.entity_ids.filename: x/../../y}",
+        "for entity_ids, which is not in its folder",
+    ),
     "no entity ids": ("entity_ids.del", None, "entity_ids.del is missing"),
     "an empty id file": ("entity_ids.del", b"", "is empty"),
     "an id without a tab": ("entity_ids.del", b"0 a\n", "line 1 has no tab"),

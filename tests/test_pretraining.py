@@ -1,5 +1,6 @@
 """Embeddings from triples alone, with any backbone, for LibKGE."""
 
+import dataclasses
 import json
 import math
 
@@ -225,6 +226,32 @@ def test_what_is_in_no_training_triple_is_told(tmp_path, graph):
         stream.writelines(f"e{n}\tr0\te{n}\n" for n in range(20))
     pretrain("conve", graph, tmp_path / "other.pt", settings=SMALL, watch=told)
     assert "note 1" not in told.facts
+
+
+def test_what_is_no_number_to_train_stays_as_it_is(tmp_path, toy_dataset):
+    @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+    class Permuted(load_backbone("distmult")):
+        order: torch.Tensor  # [d], whole numbers
+
+        def forward(self, heads, relations):
+            return super().forward(heads, relations)[:, self.order]
+
+        @classmethod
+        def random_fields(cls, dim, generator):
+            return {"order": torch.randperm(dim, generator=generator)}
+
+    folder = RunFolder.create(tmp_path / "it", recipe(), {}, {})
+    made = Pretrainer(folder, Permuted, open_graph(toy_dataset), torch.device("cpu"))
+    made.step(next(made.batches(0, 0)))
+    assert set(made.parameters) == {"entities", "relations"}
+    assert made.backbone.to(dtype=torch.float64).order.dtype == torch.int64
+
+
+def test_the_default_settings_by_name_are_those_of_the_score(tmp_path, toy_dataset):
+    for name, config in (("one", None), ("other", "default")):
+        pretrain("transe", toy_dataset, tmp_path / f"{name}.pt", config=config, settings=SMALL)
+    one, other = (open_backbone(tmp_path / f"{name}.pt") for name in ("one", "other"))
+    assert torch.equal(one.entities, other.entities)
 
 
 def test_something_else_is_not_gone_on_with(tmp_path, toy_dataset):
