@@ -14,8 +14,8 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 lint: $(INSTALLED)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check lmpnn_kge plugins tests
+	$(BIN)/ruff format --check lmpnn_kge plugins tests
 	$(BIN)/mypy
 
 test: lint

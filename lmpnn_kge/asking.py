@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lmpnn_kge.errors import RunError
 from lmpnn_kge.kg import KnowledgeGraph
 from lmpnn_kge.run import Run
 
@@ -32,20 +33,31 @@ class Answer:
         return "predicted, confirmed" if self.confirmed else "predicted"
 
 
-def ask(run: Run, formula: str, k: int = 10, graph: KnowledgeGraph | None = None) -> list[Answer]:
+def ask(
+    run: Run,
+    formula: str,
+    k: int = 10,
+    graph: KnowledgeGraph | None = None,
+    *,
+    predicted: bool = False,
+) -> list[Answer]:
     """The k best answers to a formula over names.
 
-    A graph tells the known from the predicted, and what its training edges refute is left out.
+    A graph tells the known from the predicted, and what its training edges refute is left out; so
+    is what they know, if only the predicted are wanted.
     """
+    if predicted and graph is None:
+        raise RunError("without its graph nothing tells the predicted answers from the known ones")
     names = run.vocabulary
     known: set[str] = set()
     confirmed: set[str] = set()
-    refuted: set[str] = set()
+    unwanted: set[str] = set()
     if graph is not None:
         known = set(graph.answer(formula, "train"))
         confirmed = set(graph.answer(formula, "test"))
-        refuted = {graph.entity_ids[row] for row in graph.refuted(formula)}
-    ranked = run.rank(formula, k + len(refuted))
+        unwanted = {graph.entity_ids[row] for row in graph.refuted(formula)}
+        unwanted |= known if predicted else set()
+    ranked = run.rank(formula, k + len(unwanted))
     return [
         Answer(
             id_,
@@ -54,5 +66,5 @@ def ask(run: Run, formula: str, k: int = 10, graph: KnowledgeGraph | None = None
             None if graph is None else id_ in known,
             None if graph is None else id_ in confirmed,
         )
-        for id_, score in [answer for answer in ranked if answer[0] not in refuted][:k]
+        for id_, score in [answer for answer in ranked if answer[0] not in unwanted][:k]
     ]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_ty
 
 import yaml
 
-from lmpnn_kge.errors import ConfigError, choices, nearest, short
+from lmpnn_kge.errors import ConfigError, choices, short
 
 #: Where the shipped configurations are: in an installed package, and in a checkout.
 FOLDERS = (Path(__file__).parent / "configs", Path(__file__).parents[1] / "configs")
@@ -200,7 +200,7 @@ def make_settings(kind: type[S], values: Mapping[str, Any]) -> S:
     kinds = {field.name: get_type_hints(kind)[field.name] for field in dataclasses.fields(kind)}
     for key in values:
         if key not in kinds:
-            raise ConfigError(f"there is no setting {short(key)!r}{nearest(str(key), kinds)}")
+            raise ConfigError(f"there is no setting {short(key)!r}; {choices(str(key), kinds)}")
     missing = [key for key in kinds if key not in values]
     if missing:
         raise ConfigError(f"settings are missing: {', '.join(missing)}")

@@ -10,7 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lmpnn_kge.errors import RunError, short
+from lmpnn_kge.errors import RunError, choices, short
+
+#: What this is for.
+KNOWN = ("cpu", "cuda", "mps")
 
 #: The largest block whose freeing teaches glibc, less some bytes of its own; see mallopt(3).
 LARGEST_LEARNT = 2**25 - 2**13
@@ -26,9 +29,11 @@ def choose_device(name: str = "auto") -> torch.device:
         if name == "cpu" and torch.backends.mps.is_available():
             name = "mps"
     try:
+        if name.split(":")[0] not in KNOWN:
+            raise RuntimeError(choices(name, ("auto", *KNOWN)))
         device = torch.device(name)
-        torch.zeros(1, device=device).item()  # `meta` has no values
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
         reason = short(str(error).split("\n")[0])
         raise RunError(f"device {name!r} cannot be used here: {reason}") from error
     if device.type == "cpu":

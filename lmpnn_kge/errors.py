@@ -62,13 +62,19 @@ def printable(text: str) -> str:
 
 def nearest(wrong: str, valid: Collection[str]) -> str:
     """The end of a message about an unknown name among many: those most like it."""
-    near = difflib.get_close_matches(wrong, valid, n=3)
+    near = _close(wrong, valid, 3)
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def _close(wrong: str, valid: Collection[str], most: int) -> list[str]:
+    """Whatever the case of their letters."""
+    folded = {name.casefold(): name for name in valid}
+    return [folded[name] for name in difflib.get_close_matches(wrong.casefold(), folded, n=most)]
 
 
 def choices(wrong: str, valid: Collection[str]) -> str:
     """The same where there are few: the nearest one, and all there are."""
-    near = difflib.get_close_matches(wrong, valid, n=1)
+    near = _close(wrong, valid, 1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"{hint}choose from: {short(', '.join(sorted(valid)) or 'none installed', 1000)}"
 

@@ -32,6 +32,9 @@ from lmpnn_kge.vocabulary import Vocabulary
 Ints = npt.NDArray[np.integer[Any]]
 Triple = tuple[str, str, str]  # by name
 
+#: The end of a message about something that is no graph.
+MAKE_ONE = "; `lmpnn-kge split` makes a dataset folder of a file of triples"
+
 
 @dataclass(frozen=True, eq=False)
 class KnowledgeGraph:
@@ -51,7 +54,7 @@ class KnowledgeGraph:
         if (folder / "dataset.yaml").exists():
             return _from_libkge(folder)
         if not folder.is_dir():
-            raise DatasetError(f"{folder} is not a folder")
+            raise DatasetError(f"{folder} is not a folder{MAKE_ONE}")
         if any((folder / f"{name}.pkl").exists() for name in (*IDS, "train-queries")):
             return cls(folder, folder.resolve().name, *read_triples(folder))
         return _from_names(folder)
@@ -178,7 +181,8 @@ def _split_file(folder: Path, split: str) -> Path:
         if (folder / f"{split}{suffix}").is_file():
             return folder / f"{split}{suffix}"
     raise DatasetError(
-        f"{folder} is no dataset folder: it has neither dataset.yaml nor {split}.txt, .tsv or .csv"
+        f"{folder} is no dataset folder: it has neither dataset.yaml nor {split}.txt, .tsv or "
+        f".csv{MAKE_ONE}"
     )
 
 

@@ -57,7 +57,8 @@ def join_ids(kind: str, have: list[str] | None, rows: int, graph: Graph) -> Join
             f"row: {changes}; its spelling is used",
         )
     raise DatasetError(
-        f"{graph.folder} has {kind} ids that the checkpoint has not: {examples(unknown)}"
+        f"{graph.folder} has {kind} ids that the checkpoint has not: {examples(unknown)}; "
+        "was it trained on an older version of the graph?"
     )
 
 

@@ -23,6 +23,7 @@ from lmpnn_kge.loop import Silent, Watch, epochs_done
 from lmpnn_kge.material import Material, Sample, facts_of, gather, join_queries
 from lmpnn_kge.network import Lmpnn
 from lmpnn_kge.opening import build, find_reader, read_checkpoint
+from lmpnn_kge.query.formula import Formula, exclusions
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.results import as_json, evaluate_split
@@ -111,20 +112,29 @@ class Run:
 
     def embed(self, formula: str) -> Tensor:
         """The answer embeddings of a formula over names, one for each disjunct, [disjuncts, d]."""
-        return self.scorer.embed(*self._query(formula))[:, 0]
+        return self.scorer.embed(*self._query(parse(formula), formula))[:, 0]
 
-    def _query(self, formula: str) -> tuple[Pattern, Tensor, Tensor]:
+    def _query(self, formula: Formula, text: str) -> tuple[Pattern, Tensor, Tensor]:
         """A formula as a batch of one query of its own pattern."""
-        pattern = Pattern(parse(formula))
-        columns = self.vocabulary.resolve(pattern, formula)
+        pattern = Pattern(formula)
+        columns = self.vocabulary.resolve(pattern, text)
         device = self.scorer.entities.device
         constants, relations = (torch.from_numpy(ids)[None].to(device) for ids in columns)
         return pattern, constants, relations
 
+    @torch.inference_mode()
     def rank(self, formula: str, k: int = 10) -> list[tuple[str, float]]:
-        """The k entities that answer a formula best, with their scores."""
-        scores = self.scorer.answer(*self._query(formula))(slice(None))[0]
-        best = scores.topk(min(k, len(scores)))
+        """The k entities that answer a formula best, with their scores.
+
+        An entity that it excludes, ? != Peru, is left out, which needs no network.
+        """
+        whole = parse(formula)
+        self.vocabulary.resolve(Pattern(whole), formula)  # that every name is known
+        asked, excluded = exclusions(whole)
+        scores = self.scorer.answer(*self._query(asked, formula))(slice(None))[0]
+        rows = {self.vocabulary.entity(constant.name) for constant in excluded}
+        scores[list(rows)] = -torch.inf
+        best = scores.topk(min(k, len(scores) - len(rows)))
         return [
             (self.vocabulary.entity_ids[row], score)
             for row, score in zip(best.indices.tolist(), best.values.tolist(), strict=True)

@@ -85,6 +85,8 @@ class RunFolder(Generic[S]):
     def open(cls, path: str | Path, kind: type[S]) -> RunFolder[S]:
         """What is in a folder; kind is Config or Recipe."""
         path = Path(path)
+        if not path.exists():
+            raise RunError(f"{path} does not exist; name the folder of a run")
         facts = _run_facts(path)
         if facts.get("kind") != kind.kind:
             raise RunError(f"{path} is no run folder: it has no run.json of a run")

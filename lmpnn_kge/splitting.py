@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from hashlib import sha256
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 
 from lmpnn_kge.errors import DatasetError
@@ -23,17 +23,25 @@ def split_file(
     *,
     valid: float = SHARE,
     test: float = SHARE,
-    header: bool = False,
+    header: bool | None = None,
     seed: int = 0,
 ) -> LibkgeDataset:
     """Write the triples of a file as a new LibKGE dataset folder, which gives the graph its name.
 
-    header says that the first line of the file has none. Triples that are there twice count once.
+    header says whether the first line names the columns; None, that it does not, and that a line
+    which looks like it is a mistake. Triples that are there twice count once.
     """
     file, folder = Path(file), Path(folder)
-    triples = set(islice(named_triples(file), int(header), None))
+    rows = list(named_triples(file))
+    triples = set(rows[1:] if header else rows)
     if not triples:
         raise DatasetError(f"{file} has no triples")
+    others = chain.from_iterable(rows[1:])
+    if header is None and len(rows) > 1 and set(rows[0]).isdisjoint(others):
+        raise DatasetError(
+            f"the first line of {file}, {' '.join(rows[0])!r}, shares no name with the others: "
+            "--header leaves it out, --no-header takes it for a triple"
+        )
     splits = split_triples(triples, str(seed), valid, test)
     for split in SPLITS:
         if not splits[split]:

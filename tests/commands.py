@@ -41,11 +41,17 @@ def reference() -> str:
         title = " ".join([*path, *arguments])
         help_ = " ".join((command.help or "").split())
         parts.append(f"\n## `{title}`\n\n{help_}\n")
-        rows = [f"| `{_usage(o)}` | {(o.help or '').replace('|', chr(92) + '|')} |\n"
+        rows = [f"| `{_usage(o)}` | {_help(o).replace('|', chr(92) + '|')} |\n"
                 for o in options(command)]  # fmt: skip
         if rows:
             parts.append("\n| option | |\n|---|---|\n" + "".join(rows))
     return "".join(parts)
+
+
+def _help(option: click.Option) -> str:
+    """What an option is for, and what it is if it is not given."""
+    default = f" Default: {option.default}." if option.show_default else ""
+    return f"{option.help or ''}{default}"
 
 
 def _usage(option: click.Option) -> str:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from lmpnn_kge import KnowledgeGraph, Run
+from lmpnn_kge import KnowledgeGraph, Run, RunError
 from lmpnn_kge.asking import ask
 from lmpnn_kge.baseline import Frequency
 from lmpnn_kge.cli import main
@@ -61,6 +61,32 @@ def test_what_the_graph_refutes_is_left_out(run, graph):
     assert [a.id for a in ask(run, formula, 5, graph)] == possible[:5]
     assert [a.id for a in ask(run, formula, len(ranked), graph)] == possible
     assert [a.id for a in ask(run, formula, len(ranked))] == ranked
+
+
+def test_what_is_excluded_changes_nothing_but_that(run, graph):
+    colleagues = "friend_of(person/sven_ekdal, ?x) & friend_of(?x, ?)"
+    everything = len(graph.entity_ids)
+    before = run.rank(colleagues, everything)
+    after = run.rank(f"{colleagues} & ? != person/sven_ekdal", everything)
+    assert after == [answer for answer in before if answer[0] != "person/sven_ekdal"]
+    assert len(after) == everything - 1
+
+
+def test_what_must_be_one_entity_can_be_no_other(run, graph):
+    asked = ask(run, f"{QUESTION} & ? = person/ada_voss", 5, graph)
+    assert [answer.id for answer in asked] == ["person/ada_voss"]
+
+
+def test_the_known_can_be_left_out(run, graph):
+    everything = ask(run, QUESTION, len(graph.entity_ids), graph)
+    predicted = [answer for answer in everything if not answer.known]
+    assert ask(run, QUESTION, len(graph.entity_ids), graph, predicted=True) == predicted
+    found = cli("ask", run.folder.path, QUESTION, "-k", 2, "--predicted").stdout.splitlines()
+    assert [answer.label in line for answer, line in zip(predicted, found, strict=False)] == [
+        True
+    ] * 2
+    with pytest.raises(RunError, match="without its graph"):
+        ask(run, QUESTION, predicted=True)
 
 
 def test_that_may_be_everything(run):

@@ -173,7 +173,7 @@ def test_a_device_that_is_not_there_is_said(trained):
 
 def test_a_folder_that_is_no_run_is_said(here):
     assert ". is no run folder" in cli("evaluate", ".", code=2).stderr
-    assert "gone is no run folder" in cli("evaluate", "gone", code=2).stderr
+    assert "gone does not exist" in cli("evaluate", "gone", code=2).stderr
 
 
 def test_a_run_may_move_with_its_checkpoint(trained, here):

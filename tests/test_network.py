@@ -96,8 +96,13 @@ def plain_depth(graph) -> int:
             for a, b in ((edge.head, edge.tail), (edge.tail, edge.head)):
                 if distance.get(a) == step:
                     distance.setdefault(b, step + 1)
-    constants = [n for n, term in enumerate(graph.nodes) if isinstance(term, Constant)]
-    return max(distance[node] for node in constants or distance)
+    told = [
+        distance[b] + 1
+        for edge in graph.edges
+        for a, b in ((edge.head, edge.tail), (edge.tail, edge.head))
+        if isinstance(graph.nodes[a], Constant)
+    ]
+    return max(told or distance.values())
 
 
 def plain_answer(model, graph, pattern, constants, relations, shift, kind):

@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.query.draw import draw
-from lmpnn_kge.query.formula import FREE, And, Atom, Constant, Equal, Not, Or, Variable, to_text
+from lmpnn_kge.query.formula import (
+    FREE,
+    And,
+    Atom,
+    Constant,
+    Equal,
+    Not,
+    Or,
+    Variable,
+    exclusions,
+    to_text,
+)
 from lmpnn_kge.query.graph import Edge, query_graphs
 from lmpnn_kge.query.normal import MAX_DISJUNCTS, normalise
 from lmpnn_kge.query.parser import parse, parse_any
@@ -183,6 +194,20 @@ def test_a_denied_path_is_negated_where_it_leaves_the_group():
 def test_without_constants_the_depth_is_that_of_the_farthest_node():
     assert graph("r(?, ?x) & s(?x, ?y)").depth == 2
     assert graph("r(a, ?) & s(?, ?x) & t(?x, ?y)").depth == 1
+
+
+def test_a_constant_that_is_named_twice_is_as_far_as_the_farther():
+    assert graph("r(a, ?x) & s(?x, ?) & ? != a").depth == 2
+    assert graph("r(a, ?x) & s(?x, ?y) & t(?y, ?) & u(a, ?)").depth == 3
+    assert graph("r(a, ?) & s(a, ?)").depth == 1
+
+
+def test_what_is_excluded_is_apart_from_what_is_asked():
+    formula = parse("? != a & r(b, ?) & b != ? & !s(?, c)")
+    assert exclusions(formula) == (parse("r(b, ?) & !s(?, c)"), [Constant("a"), Constant("b")])
+    for text in ("r(a, ?)", "r(?x, ?) & ?x != a", "r(a, ?) | ? != a", "r(a, ?) & ? = a"):
+        assert exclusions(parse(text)) == (parse(text), [])
+    assert exclusions(parse("? != a")) == (parse("? != a"), [Constant("a")])
 
 
 def test_a_plan_for_more_layers_keeps_nodes_longer():

@@ -83,14 +83,16 @@ def test_commas_quotes_a_header_and_repetitions(tmp_path):
     file.write_bytes(b"\xef\xbb\xbf" + "".join(["head,relation,tail\r\n", *rows, *rows]).encode())
     with pytest.raises(DatasetError, match="nothing is left for valid"):  # a city has one edge
         split_file(file, tmp_path / "mine", header=True)
+    with pytest.raises(DatasetError, match="'head relation tail', shares no name with the others"):
+        split_file(file, tmp_path / "mine")
     with file.open("a") as stream:
         stream.writelines(f'"City, {n}",near,"City, {(n + 1) % 30}"\n' for n in range(30))
-    told = cli("split", file, "-o", tmp_path / "mine", "--header", "--valid", "0.2").stdout
-    assert "33 entities, 2 relations; 42 train, 12 valid, 6 test" in told
+    told = cli("split", file, "-o", tmp_path / "mine", "--header", "--valid", "0.2")
+    assert "33 entities, 2 relations; 42 train, 12 valid, 6 test" in told.stdout
     graph = LibkgeDataset.open(tmp_path / "mine")
     assert "City, 7" in graph.entity_ids
     assert graph.relation_ids == ["in", "near"]
-    assert f"--dataset {tmp_path / 'mine'} -o mine.pt" in told
+    assert f"--dataset {tmp_path / 'mine'} -o mine.pt" in told.stderr
 
 
 @pytest.mark.parametrize(

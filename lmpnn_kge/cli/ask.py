@@ -24,6 +24,7 @@ from lmpnn_kge.errors import printable
     metavar="N",
     help="How many answers.",
 )
+@click.option("--predicted", is_flag=True, help="Only answers that are not known.")
 @click.option("--dataset", type=click.Path(), metavar="DIR", help="Its graph, if it has moved.")
 @moved_checkpoint_option
 @device_option
@@ -32,6 +33,7 @@ def ask(
     run: str,
     formula: str,
     most: int,
+    predicted: bool,
     dataset: str | None,
     checkpoint: str | None,
     device: str,
@@ -52,7 +54,7 @@ def ask(
     folder = dataset or opened.folder.facts["dataset"]
     there = folder is not None and (dataset is not None or Path(folder).is_dir())
     graph = KnowledgeGraph.open(folder) if there else None
-    answers = ask_run(opened, formula, most, graph)
+    answers = ask_run(opened, formula, most, graph, predicted=predicted)
     for note in opened.notes:
         click.echo(f"note: {printable(note)}", err=True)
     if graph is None:

@@ -71,4 +71,4 @@ def pretrain(
         hits = "".join(f"  Hits@{k} {getattr(ranking, f'hits_at_{k}'):.4f}" for k in (1, 3, 10))
         click.echo(f"test, filtered: MRR {ranking.mrr:.4f}{hits}")
     click.echo(f"checkpoint {printable(out)}")
-    click.echo(f"next: {to_type('train', '--checkpoint', out, '--dataset', dataset)}")
+    click.echo(f"next: {to_type('train', '--checkpoint', out, '--dataset', dataset)}", err=True)

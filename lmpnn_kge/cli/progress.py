@@ -98,10 +98,11 @@ class TrainingBar:
         self.board = board  # a TensorBoard writer, if wanted
         self.task = progress.add_task("", visible=False)
         self.began = self.looked = 0.0
-        self.queries = 0
+        self.queries = self.epochs = 0
 
     def start(self, folder: RunFolder[Any], facts: Mapping[str, str]) -> None:
         """Say what is trained on what, before the long wait."""
+        self.epochs = folder.config.epochs
         for name, value in {**facts, "run": str(folder.path)}.items():
             click.echo(f"{name:<9} {printable(value)}", err=True)
 
@@ -109,7 +110,11 @@ class TrainingBar:
         self.began = self.looked = time.monotonic()
         self.queries = 0
         self.progress.reset(
-            self.task, total=steps, completed=done, description=f"epoch {epoch + 1}", visible=True
+            self.task,
+            total=steps,
+            completed=done,
+            description=f"epoch {epoch + 1}/{self.epochs}",
+            visible=True,
         )
 
     def step(self, queries: int, loss: Tensor) -> None:
@@ -128,7 +133,7 @@ class TrainingBar:
 
     def epoch(self, record: Mapping[str, Any]) -> None:
         speed = record["queries_per_second"]
-        text = f"epoch {record['epoch']:>3}  loss {record['loss']:.4f}"
+        text = f"epoch {record['epoch']:>3}/{self.epochs}  loss {record['loss']:.4f}"
         text += f"  {speed:,.0f} queries/s" if speed else ""
         scalars = {"loss": record["loss"], "learning_rate": record["learning_rate"]}
         if "valid" in record:

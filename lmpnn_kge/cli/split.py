@@ -33,7 +33,9 @@ share = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
     metavar="SHARE",
     help="Of each relation, to test on.",
 )
-@click.option("--header", is_flag=True, help="The first line names the columns.")
+@click.option(
+    "--header/--no-header", default=None, help="Whether the first line names the columns."
+)
 @click.option(
     "--seed",
     default=0,
@@ -42,7 +44,7 @@ share = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
     metavar="N",
     help="Another one holds out other triples.",
 )
-def split(file: str, out: str, valid: float, test: float, header: bool, seed: int) -> None:
+def split(file: str, out: str, valid: float, test: float, header: bool | None, seed: int) -> None:
     """Make a graph of a FILE of triples, some of which are held out of training.
 
     Every line is a head, a relation and a tail, with tabs between them, or commas if FILE ends in
@@ -58,4 +60,4 @@ def split(file: str, out: str, valid: float, test: float, header: bool, seed: in
         f"relations; " + ", ".join(f"{len(graph.triples(name)):,} {name}" for name in SPLITS)
     )
     options = ["--backbone", first_backbone(), "--dataset", out, "-o", f"{Path(out).name}.pt"]
-    click.echo(f"next: {to_type('pretrain', *options)}")
+    click.echo(f"next: {to_type('pretrain', *options)}", err=True)

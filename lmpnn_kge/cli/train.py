@@ -96,7 +96,7 @@ def train(
     else:
         click.echo("note: no test query has a hard answer, so nothing was tested", err=True)
     click.echo(f"run       {printable(str(run.folder.path))}")
-    click.echo(f"next: {to_type('ask', str(run.folder.path), 'FORMULA')}")
+    click.echo(f"next: {to_type('ask', str(run.folder.path), 'FORMULA')}", err=True)
 
 
 class _Watch(TrainingBar):

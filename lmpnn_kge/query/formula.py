@@ -120,6 +120,22 @@ def terms(formula: Formula) -> list[Term]:
     return list(dict.fromkeys(term for literal in literals(formula) for term in literal.terms))
 
 
+def exclusions(formula: Formula) -> tuple[Formula, list[Constant]]:
+    """A conjunction without what it says of single entities, ? != constant, and those entities."""
+    kept, excluded = [], []
+    for part in formula.parts if isinstance(formula, And) else (formula,):
+        match part:
+            case Not(
+                Equal(Constant() as other, Variable("")) | Equal(Variable(""), Constant() as other)
+            ):
+                excluded.append(other)
+            case _:
+                kept.append(part)
+    if not kept:
+        return formula, excluded
+    return And(tuple(kept)) if len(kept) > 1 else kept[0], excluded
+
+
 def to_text(formula: Formula) -> str:
     """The formula as a user would write it; parsing it gives the formula again."""
     match formula:

@@ -45,13 +45,19 @@ class QueryGraph:
 
     @property
     def depth(self) -> int:
-        """L: from the farthest constant to the free variable, or from the farthest node."""
-        constants = [
-            distance
-            for node, distance in zip(self.nodes, self.distances, strict=True)
-            if isinstance(node, Constant)
+        """L: from the farthest constant to the free variable, or from the farthest node.
+
+        A constant that a formula names twice is as far as the farther of the two: in
+        borders(Peru, ?x) & borders(?x, ?) & ? != Peru, what ?x hears of Peru must reach ? as well.
+        """
+        distances = self.distances
+        ends = [
+            pair for edge in self.edges for pair in ((edge.head, edge.tail), (edge.tail, edge.head))
         ]
-        return max(constants or self.distances)
+        constants = [
+            1 + distances[to] for node, to in ends if isinstance(self.nodes[node], Constant)
+        ]
+        return max(constants or distances)
 
     def plan(self, depth: int | None = None) -> tuple[tuple[int, ...], ...]:
         """For each layer 0 … L, the nodes whose state there reaches the answer."""

@@ -212,6 +212,10 @@ def signed_literals(conjunct: Conjunct, scope: str = "") -> Iterator[Literal]:
 
 def denials(conjunct: Conjunct) -> Iterator[Formula]:
     """What a conjunct denies of `?` alone, and what stays true when edges are added."""
+    for literal in conjunct.literals:
+        alone = FREE in literal.terms and not set(literal.terms) & set(conjunct.bound)
+        if alone and isinstance(literal.atom, Equal) and not literal.negated:
+            yield Not(literal.atom)
     literals = (replace(literal, negated=False) for literal in conjunct.literals if literal.negated)
     for part in (*(Conjunct((literal,)) for literal in literals), *conjunct.groups):
         shared = set(part.terms) & set(conjunct.bound) - set(part.bound)

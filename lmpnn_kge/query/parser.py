@@ -94,7 +94,9 @@ class _Parser:
     def error(self, message: str) -> QueryError:
         before, found = self.tokens[self.place - 1], self.next
         name = "the end" if found.kind == "end" else repr(found.value or "?")
-        if before.kind == found.kind == "name":
+        if {before.value.lower(), found.value.lower()} & {"and", "or", "not"}:
+            name += "; write & for and, | for or, ! for not"
+        elif before.kind == found.kind == "name":
             name += f'; a name with spaces is written in quotes: "{before.value} {found.value}"'
         return QueryError(f"{message}, found {name}", self.text, found.column)
 
@@ -157,8 +159,10 @@ def _tokens(text: str) -> list[_Token]:
         found = _TOKEN.match(text, place)
         if found is None:
             column = place + len(text[place:]) - len(text[place:].lstrip())
-            missing = "a closing quote is missing" if text[column] == '"' else "what is this"
-            raise QueryError(f"{missing}: {text[column]!r}", text, column)
+            wrong = text[column]
+            missing = "a closing quote is missing" if wrong == '"' else "what is this"
+            instead = '; names are quoted with "' if wrong in "'`‘’“”«»" else ""
+            raise QueryError(f"{missing}: {wrong!r}{instead}", text, column)
         kind = found.lastgroup
         assert kind is not None
         value, column = found[kind], found.start(kind)
