@@ -159,8 +159,9 @@ def test_resume_where_there_is_nothing_begins(here, toy_queries, whole):
 
 def test_resume_needs_something_to_resume(here):
     (here / "file").write_text("")
-    for out in ("nowhere", "file", "."):
+    for out in ("file", "."):
         assert "is no run folder" in cli("train", "--resume", "--out", out, code=2).stderr
+    assert "nowhere does not exist" in cli("train", "--resume", "--out", "nowhere", code=2).stderr
     assert "--checkpoint FILE" in cli("train", "--resume", code=2).stderr.replace("\n", " ")
 
 
