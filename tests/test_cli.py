@@ -131,6 +131,28 @@ def test_against_libkge_lets_a_file_import_nothing():
             _harmless(options | change)
 
 
+def test_more_memory_than_there_is_is_one_line(tmp_path, toy_dataset):
+    given = ["--backbone", "rescal", "--dataset", toy_dataset, "-o", tmp_path / "a.pt"]
+    told = run("pretrain", *given, "--set", "dim=10000000", code=2).stderr
+    assert told.startswith("Error: out of memory: ")
+    assert told.endswith("; take a smaller dim, hidden or batch_size\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_name_that_no_file_can_have_is_one_line(toy_dataset):
+    given = ["--backbone", "rescal", "--dataset", toy_dataset]
+    assert run("pretrain", *given, "-o", "x" * 300, code=2).stderr.endswith("File name too long\n")
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch, toy_dataset):
+    def broken(*arguments, **options):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("lmpnn_kge.kg.KnowledgeGraph.open", broken)
+    arguments = ["answer", "--dataset", str(toy_dataset), "friend_of(?, ?x)"]
+    assert isinstance(CliRunner().invoke(main, arguments).exception, RuntimeError)
+
+
 def test_an_empty_backbone_name_is_a_mistake():
     assert "no backbone is called ''" in inspect("cp.package.pt", "--backbone", "", code=2).stderr
 

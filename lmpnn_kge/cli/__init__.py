@@ -5,7 +5,9 @@ Commands import torch and the like inside their functions, so that help and list
 
 from __future__ import annotations
 
+import errno
 import io
+import re
 import sys
 from typing import Any
 
@@ -30,6 +32,12 @@ from lmpnn_kge.cli.table import table
 from lmpnn_kge.cli.train import train
 from lmpnn_kge.errors import LmpnnError, QueryError, short
 
+#: What the place of a file can lack: room in its name, room on the disk, permission.
+BEYOND = (errno.ENAMETOOLONG, errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS)
+
+#: How torch says that a CPU or a GPU has no more memory.
+NO_MEMORY = re.compile("can't allocate memory|out of memory", re.IGNORECASE)
+
 
 class _Group(click.Group):
     """Prints what a user can mend as one line, with exit code 2; a bug keeps its traceback."""
@@ -42,6 +50,17 @@ class _Group(click.Group):
             if isinstance(error, QueryError) and error.excerpt:
                 message += f"\n{error.excerpt}"
             raise _Mistake(message) from error
+        except OSError as error:
+            if error.errno not in BEYOND:
+                raise
+            raise _Mistake(f"{short(str(error.filename))}: {error.strerror}") from error
+        except (MemoryError, RuntimeError) as error:  # what torch raises is of the latter kind
+            if isinstance(error, RuntimeError) and not NO_MEMORY.search(str(error)):
+                raise
+            reason = short(" ".join(str(error).split()) or "no more can be had")
+            raise _Mistake(
+                f"out of memory: {reason}; take a smaller dim, hidden or batch_size"
+            ) from error
 
 
 class _Mistake(click.ClickException):
