@@ -167,7 +167,7 @@ class Pretrainer(Loop[Batch]):
     def _batch(self, rows: Ints, random: np.random.Generator) -> Batch:
         questions, entities = self.questions, self.template.num_entities
         owners, places = questions.tails.places(rows)
-        counts = questions.tails.counts[rows]
+        counts = np.bincount(owners, minlength=len(rows))  # of these alone: there may be millions
         shares = 1 / counts if self.recipe.loss == "kvsall" else np.ones(len(rows))
         weights = shares[owners] / (shares @ counts)
         noise = None
@@ -262,10 +262,8 @@ class Pretrainer(Loop[Batch]):
             raise RunError(f"{error}; begin another one with a lower learning_rate") from error
 
     def save_best(self) -> None:
-        progress = (
-            self.progress
-        )  # which has counted the last step, but not its epoch, in validation
-        facts = {"epoch": progress.epoch + progress.step // self.steps}
+        # At a validation the last step of an epoch is counted, and the epoch is not yet.
+        facts = {"epoch": self.progress.epoch + self.progress.step // self.steps}
         self.folder.write_tensors(BEST, self.parameters, facts)
 
 
