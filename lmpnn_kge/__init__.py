@@ -9,7 +9,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lmpnn_kge.backbone import EQUAL, Backbone, ScoreType
+from lmpnn_kge.backbones.contract import EQUAL, Backbone, ScoreType
+from lmpnn_kge.backbones.hookspecs import hookimpl
+from lmpnn_kge.backbones.kernels import complex_product, euclidean, matmul_by_relation, minkowski
+from lmpnn_kge.backbones.libkge.model import LibkgeModel
+from lmpnn_kge.backbones.plugins import backbone_name, load_backbone
 from lmpnn_kge.errors import (
     BackboneError,
     CheckpointError,
@@ -20,29 +24,24 @@ from lmpnn_kge.errors import (
     QueryError,
     RunError,
 )
-from lmpnn_kge.hookspecs import hookimpl
-from lmpnn_kge.kernels import complex_product, euclidean, matmul_by_relation, minkowski
-from lmpnn_kge.libkge.model import LibkgeModel
-from lmpnn_kge.plugins import backbone_name, load_backbone
-from lmpnn_kge.whole import write_whole
+from lmpnn_kge.files import write_whole
 
 if TYPE_CHECKING:
-    from lmpnn_kge_safetensors import save_backbone
-
-    from lmpnn_kge.asking import Answer, ask
-    from lmpnn_kge.checkpoint import Checkpoint, Validation
-    from lmpnn_kge.kg import KnowledgeGraph
-    from lmpnn_kge.libkge.checkpoint import LibkgeCheckpoint
-    from lmpnn_kge.libkge.dataset import LibkgeDataset
-    from lmpnn_kge.libkge.writing import write_checkpoint
-    from lmpnn_kge.opening import open_backbone, read_checkpoint
-    from lmpnn_kge.pretraining import pretrain
+    from lmpnn_kge.backbones.checkpoint import Checkpoint, Validation
+    from lmpnn_kge.backbones.libkge.checkpoint import LibkgeCheckpoint
+    from lmpnn_kge.backbones.libkge.write import write_checkpoint
+    from lmpnn_kge.backbones.link_prediction import Ranking, rank_triples
+    from lmpnn_kge.backbones.open import open_backbone, read_checkpoint
+    from lmpnn_kge.backbones.safetensors import save_backbone
+    from lmpnn_kge.graph.formats.libkge import LibkgeDataset
+    from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+    from lmpnn_kge.graph.split import split_file
     from lmpnn_kge.query.parser import parse
-    from lmpnn_kge.ranking import Ranking, rank_triples
-    from lmpnn_kge.report import write_report
-    from lmpnn_kge.run import Run, train
-    from lmpnn_kge.run_table import make_table
-    from lmpnn_kge.splitting import split_file
+    from lmpnn_kge.reports.report import write_report
+    from lmpnn_kge.runs.ask import Answer, ask
+    from lmpnn_kge.runs.run import Run, train
+    from lmpnn_kge.tables.make import make_table
+    from lmpnn_kge.training.embedding import pretrain
 
 __version__ = "0.1.0"
 
@@ -90,26 +89,26 @@ __all__ = [
 ]
 
 _LAZY = {
-    "Checkpoint": "lmpnn_kge.checkpoint",
-    "KnowledgeGraph": "lmpnn_kge.kg",
+    "Checkpoint": "lmpnn_kge.backbones.checkpoint",
+    "KnowledgeGraph": "lmpnn_kge.graph.knowledge_graph",
     "parse": "lmpnn_kge.query.parser",
-    "LibkgeCheckpoint": "lmpnn_kge.libkge.checkpoint",
-    "LibkgeDataset": "lmpnn_kge.libkge.dataset",
-    "Validation": "lmpnn_kge.checkpoint",
-    "write_checkpoint": "lmpnn_kge.libkge.writing",
-    "open_backbone": "lmpnn_kge.opening",
-    "read_checkpoint": "lmpnn_kge.opening",
-    "pretrain": "lmpnn_kge.pretraining",
-    "Ranking": "lmpnn_kge.ranking",
-    "rank_triples": "lmpnn_kge.ranking",
-    "write_report": "lmpnn_kge.report",
-    "Run": "lmpnn_kge.run",
-    "train": "lmpnn_kge.run",
-    "make_table": "lmpnn_kge.run_table",
-    "split_file": "lmpnn_kge.splitting",
-    "Answer": "lmpnn_kge.asking",
-    "ask": "lmpnn_kge.asking",
-    "save_backbone": "lmpnn_kge_safetensors",
+    "LibkgeCheckpoint": "lmpnn_kge.backbones.libkge.checkpoint",
+    "LibkgeDataset": "lmpnn_kge.graph.formats.libkge",
+    "Validation": "lmpnn_kge.backbones.checkpoint",
+    "write_checkpoint": "lmpnn_kge.backbones.libkge.write",
+    "open_backbone": "lmpnn_kge.backbones.open",
+    "read_checkpoint": "lmpnn_kge.backbones.open",
+    "pretrain": "lmpnn_kge.training.embedding",
+    "Ranking": "lmpnn_kge.backbones.link_prediction",
+    "rank_triples": "lmpnn_kge.backbones.link_prediction",
+    "write_report": "lmpnn_kge.reports.report",
+    "Run": "lmpnn_kge.runs.run",
+    "train": "lmpnn_kge.runs.run",
+    "make_table": "lmpnn_kge.tables.make",
+    "split_file": "lmpnn_kge.graph.split",
+    "Answer": "lmpnn_kge.runs.ask",
+    "ask": "lmpnn_kge.runs.ask",
+    "save_backbone": "lmpnn_kge.backbones.safetensors",
 }
 
 

@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lmpnn_kge.asking import Answer, ask
-from lmpnn_kge.baseline import Frequency
-from lmpnn_kge.document import Block, Heading, Table
+from lmpnn_kge.backbones.open import open_backbone
+from lmpnn_kge.backbones.plugins import load_backbone
 from lmpnn_kge.errors import LmpnnError
-from lmpnn_kge.evaluation import evaluate
-from lmpnn_kge.geography import NAME, write_geography
-from lmpnn_kge.kg import KnowledgeGraph
-from lmpnn_kge.libkge.dataset import LibkgeDataset
-from lmpnn_kge.loop import Watch
-from lmpnn_kge.material import Sample
-from lmpnn_kge.opening import open_backbone
-from lmpnn_kge.plugins import load_backbone
-from lmpnn_kge.pretraining import pretrain
-from lmpnn_kge.report import Section, write_report
-from lmpnn_kge.results import as_json
-from lmpnn_kge.run import Run, train
+from lmpnn_kge.graph.formats.libkge import LibkgeDataset
+from lmpnn_kge.graph.geography import NAME, write_geography
+from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+from lmpnn_kge.methods.frequency import Frequency
+from lmpnn_kge.methods.rank import evaluate
+from lmpnn_kge.methods.results import as_json
+from lmpnn_kge.reports.document import Block, Heading, Table
+from lmpnn_kge.reports.report import Section, write_report
+from lmpnn_kge.runs.ask import Answer, ask
+from lmpnn_kge.runs.inputs import Sample
+from lmpnn_kge.runs.run import Run, train
+from lmpnn_kge.training.embedding import pretrain
+from lmpnn_kge.training.loop import Watch
 
 #: Each with what it asks, and in the words of the query language.
 QUESTIONS = {

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
-from lmpnn_kge import Backbone, BackboneError, ScoreType, hookimpl
+from lmpnn_kge.plugin import Backbone, BackboneError, ScoreType, hookimpl
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
     from typing_extensions import Self
 
-    from lmpnn_kge import LibkgeCheckpoint, LibkgeModel
+    from lmpnn_kge.plugin import LibkgeCheckpoint, LibkgeModel
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

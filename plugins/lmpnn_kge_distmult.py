@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmpnn_kge import Backbone, ScoreType, hookimpl
+from lmpnn_kge.plugin import Backbone, ScoreType, hookimpl
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -6,7 +6,7 @@ import dataclasses
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
-from lmpnn_kge import Backbone, ScoreType, hookimpl, matmul_by_relation
+from lmpnn_kge.plugin import Backbone, ScoreType, hookimpl, matmul_by_relation
 
 if TYPE_CHECKING:
     from torch import Tensor

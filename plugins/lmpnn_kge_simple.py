@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmpnn_kge import Backbone, BackboneError, ScoreType, hookimpl
+from lmpnn_kge.plugin import Backbone, BackboneError, ScoreType, hookimpl
 
 if TYPE_CHECKING:
     from torch import Tensor

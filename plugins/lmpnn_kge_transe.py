@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lmpnn_kge import Backbone, BackboneError, ScoreType, euclidean, hookimpl, minkowski
+from lmpnn_kge.plugin import Backbone, BackboneError, ScoreType, euclidean, hookimpl, minkowski
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
     from typing_extensions import Self
 
-    from lmpnn_kge import LibkgeCheckpoint, LibkgeModel
+    from lmpnn_kge.plugin import LibkgeCheckpoint, LibkgeModel
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

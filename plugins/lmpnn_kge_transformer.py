@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lmpnn_kge import Backbone, BackboneError, ScoreType, hookimpl
+from lmpnn_kge.plugin import Backbone, BackboneError, ScoreType, hookimpl
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
     from typing_extensions import Self
 
-    from lmpnn_kge import LibkgeCheckpoint, LibkgeModel
+    from lmpnn_kge.plugin import LibkgeCheckpoint, LibkgeModel
 
 #: LibKGE's names of the rows of `tokens`, and of the tensors that every layer has.
 TOKENS = ("cls_emb", "sub_type_emb", "rel_type_emb")

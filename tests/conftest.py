@@ -25,7 +25,7 @@ def fb15k237() -> Path:
 @pytest.fixture(scope="session")
 def toy_queries(tmp_path_factory, toy_dataset) -> Path:
     """A few queries over the toy graph."""
-    from lmpnn_kge.kg import KnowledgeGraph
+    from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 
     from .toy_runs import sample_few
 

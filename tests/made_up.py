@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmpnn_kge.columns import Answers, Queries
+from lmpnn_kge.graph.answers import Answers
+from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.query.patterns import Pattern
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lmpnn_kge.kg import KnowledgeGraph
+from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 
 Step = Callable[[set[int], int], set[int]]
 

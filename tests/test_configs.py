@@ -3,9 +3,9 @@
 import pytest
 import yaml
 
-from lmpnn_kge.config import load_config
-from lmpnn_kge.published import ABLATION, BEST, published
-from lmpnn_kge.table_file import read_table
+from lmpnn_kge.reports.published import ABLATION, BEST, published
+from lmpnn_kge.settings import load_config
+from lmpnn_kge.tables.file import read_table
 
 from .conftest import ROOT
 

@@ -4,9 +4,10 @@ import shlex
 
 import pytest
 
-from lmpnn_kge import demo, load_backbone, pretraining
-from lmpnn_kge.config import load_config, load_settings
-from lmpnn_kge.run import train
+from lmpnn_kge import demo, load_backbone
+from lmpnn_kge.runs.run import train
+from lmpnn_kge.settings import load_config, load_settings
+from lmpnn_kge.training import embedding as pretraining
 
 from .test_docs import README, shell_lines
 from .toy_runs import cli

@@ -84,7 +84,7 @@ def test_the_wheel_holds_package_plugins_configs_and_nothing_else(wheel):
     }
     assert templates
     assert files >= plugins | configs | templates
-    assert files >= {"lmpnn_kge/py.typed", "lmpnn_kge/published.yaml"}
+    assert files >= {"lmpnn_kge/py.typed", "lmpnn_kge/reports/published.yaml"}
     assert {file.split("/")[0].split("-")[0] for file in files} == {
         "lmpnn_kge", *plugins
     }  # fmt: skip
@@ -103,8 +103,9 @@ save_backbone(open_backbone({str(file)!r}), "a.safetensors")"""
     run(environment.python, "-c", code, cwd=tmp_path)
     arguments = ("a.safetensors", *arguments)
     assert "MRR" in environment.lmpnn_kge("inspect", *arguments, cwd=tmp_path)
-    (loader,) = json.loads(environment.lmpnn_kge("loaders", "--json", cwd=tmp_path))
-    assert (loader["name"], loader["health"]) == ("safetensors", "ok")
+    loaders = json.loads(environment.lmpnn_kge("loaders", "--json", cwd=tmp_path))
+    health = {loader["name"]: loader["health"] for loader in loaders}
+    assert health == {"libkge": "ok", "safetensors": "ok"}
 
 
 def test_third_party_plugins_are_listed_and_loaded_and_a_broken_one_is_contained(

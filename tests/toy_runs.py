@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from safetensors.torch import load_file, safe_open
 
 from lmpnn_kge.cli import main
-from lmpnn_kge.kg import KnowledgeGraph
+from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+from lmpnn_kge.queries.sample import Request, sample_store
 from lmpnn_kge.query.patterns import named_patterns
-from lmpnn_kge.run import train
-from lmpnn_kge.sampling import Request, sample_store
+from lmpnn_kge.runs.run import train
 
 from .conftest import TOY
 

@@ -26,8 +26,8 @@ def answer(formula: str, dataset: str, split: str, show_sql: bool, as_json: bool
 
     ? is what is asked, ?x is some entity. The answers are exact: nothing is predicted.
     """
-    from lmpnn_kge.answers import sql
-    from lmpnn_kge.kg import KnowledgeGraph
+    from lmpnn_kge.graph.database import sql
+    from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
     from lmpnn_kge.query.parser import parse
     from lmpnn_kge.query.patterns import Pattern
 

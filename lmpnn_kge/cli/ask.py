@@ -46,9 +46,9 @@ def ask(
     and the edges that were trained on assert is left out. --json has id, label, score, mark and,
     by the graph, known (by the edges that were trained on) and confirmed (by all).
     """
-    from lmpnn_kge.asking import ask as ask_run
-    from lmpnn_kge.kg import KnowledgeGraph
-    from lmpnn_kge.run import Run
+    from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+    from lmpnn_kge.runs.ask import ask as ask_run
+    from lmpnn_kge.runs.run import Run
 
     opened = Run.open(run, checkpoint=checkpoint, device=device)
     folder = dataset or opened.folder.facts["dataset"]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lmpnn_kge.backbones.plugins import Plugin, discover
 from lmpnn_kge.cli.options import json_option
 from lmpnn_kge.errors import PluginError, printable
-from lmpnn_kge.plugins import Plugin, discover
 
 if TYPE_CHECKING:
     from lmpnn_kge.testing import Outcome

@@ -25,7 +25,7 @@ def config() -> None:
 @kind_option
 def list_(kind: str) -> None:
     """The shipped configurations, each with its first line."""
-    from lmpnn_kge.config import KINDS, shipped
+    from lmpnn_kge.settings import KINDS, shipped
 
     files = shipped(KINDS[kind])
     width = max(map(len, files))
@@ -40,7 +40,7 @@ def list_(kind: str) -> None:
 @setting_option
 def show(kind: str, name: str, settings: tuple[str, ...]) -> None:
     """Print every setting that a command would use with the same options, as YAML."""
-    from lmpnn_kge.config import DEFAULT, KINDS, load_settings, parse_settings, to_yaml
+    from lmpnn_kge.settings import DEFAULT, KINDS, load_settings, parse_settings, to_yaml
 
     found = load_settings(KINDS[kind], [DEFAULT, name], parse_settings(settings))
     click.echo(to_yaml(found), nl=False)

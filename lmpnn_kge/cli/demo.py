@@ -34,9 +34,9 @@ def demo(backbone: str | None, out: str, device: str) -> None:
 
     All of it takes a few minutes. What is there already in DIR is used again.
     """
+    from lmpnn_kge.backbones.plugins import first_backbone
     from lmpnn_kge.demo import demonstrate
-    from lmpnn_kge.loop import Interrupted
-    from lmpnn_kge.plugins import first_backbone
+    from lmpnn_kge.training.loop import Interrupted
 
     with bar() as progress:
         try:
@@ -50,7 +50,7 @@ def demo(backbone: str | None, out: str, device: str) -> None:
 
 def _print(found: Demonstration) -> None:
     from lmpnn_kge.demo import QUESTIONS
-    from lmpnn_kge.results import compare
+    from lmpnn_kge.methods.results import compare
 
     rows = {"LMPNN": found.results, "frequency": found.baseline}
     click.echo(f"MRR on test queries, in per cent:\n\n{compare(rows)}\n")

@@ -83,7 +83,7 @@ def evaluate(
             click.echo(f"note: {printable(note)}", err=True)
 
         if trained:
-            from lmpnn_kge.run import Run
+            from lmpnn_kge.runs.run import Run
 
             assert run is not None
             opened = Run.open(run, checkpoint=checkpoint, device=device)
@@ -93,7 +93,7 @@ def evaluate(
             options: dict[str, Any] = {"union": union, "limit": limit}
             results = opened.evaluate(split, queries=asked, progress=show, **options)
         else:
-            from lmpnn_kge.methods import evaluate_method
+            from lmpnn_kge.runs.baselines import evaluate_method
 
             assert checkpoint is not None
             results = evaluate_method(
@@ -114,7 +114,7 @@ def evaluate(
 
 
 def _print(results: Any, split: str, seconds: float, as_json: bool) -> None:
-    from lmpnn_kge.results import as_text
+    from lmpnn_kge.methods.results import as_text
 
     if as_json:
         click.echo(json.dumps(results, indent=2))

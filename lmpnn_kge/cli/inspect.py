@@ -11,9 +11,9 @@ from lmpnn_kge.cli.options import json_option
 from lmpnn_kge.errors import BackboneError, LmpnnError, PluginError, printable
 
 if TYPE_CHECKING:
-    from lmpnn_kge.backbone import Backbone
-    from lmpnn_kge.checkpoint import Checkpoint
-    from lmpnn_kge.kg import Graph
+    from lmpnn_kge.backbones.checkpoint import Checkpoint
+    from lmpnn_kge.backbones.contract import Backbone
+    from lmpnn_kge.graph.knowledge_graph import Graph
 
 
 @click.command()
@@ -32,8 +32,8 @@ def inspect(
     as_json: bool,
 ) -> None:
     """Say what a checkpoint FILE holds; nothing in the file is run."""
-    from lmpnn_kge.kg import open_graph
-    from lmpnn_kge.opening import build, find_reader, read_checkpoint
+    from lmpnn_kge.backbones.open import build, find_backbone, read_checkpoint
+    from lmpnn_kge.graph.knowledge_graph import open_graph
 
     if rank is not None and dataset is None:
         raise LmpnnError(f"--rank {rank} needs --dataset DIR, the folder with the triples")
@@ -41,7 +41,7 @@ def inspect(
     graph = None if dataset is None else open_graph(dataset)
     facts = describe(checkpoint)
     try:
-        facts["backbone"], kind = find_reader(checkpoint, backbone)
+        facts["backbone"], kind = find_backbone(checkpoint, backbone)
     except PluginError as error:
         if backbone is not None or rank is not None or against_libkge:
             raise
@@ -89,7 +89,7 @@ def describe(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def _compare(checkpoint: Checkpoint, opened: Backbone) -> dict[str, Any]:
-    from lmpnn_kge.against_libkge import LibkgeMissing, largest_difference
+    from lmpnn_kge.backbones.libkge.compare import LibkgeMissing, largest_difference
 
     try:
         return {"available": True, "largest_difference": largest_difference(checkpoint, opened)}
@@ -101,7 +101,7 @@ def _rank(checkpoint: Checkpoint, opened: Backbone, graph: Graph, split: str) ->
     from rich.console import Console
     from rich.progress import track
 
-    from lmpnn_kge.ranking import rank_split
+    from lmpnn_kge.backbones.link_prediction import rank_split
 
     console = Console(stderr=True)
     try:

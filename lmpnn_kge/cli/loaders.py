@@ -6,9 +6,9 @@ import json
 
 import click
 
+from lmpnn_kge.backbones.plugins import LOADERS, Plugin, discover
 from lmpnn_kge.cli.options import json_option
 from lmpnn_kge.errors import PluginError, printable
-from lmpnn_kge.plugins import LOADERS, Plugin, discover
 
 
 @click.command()

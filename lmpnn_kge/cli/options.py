@@ -62,7 +62,7 @@ def to_type(*words: str) -> str:
 
 def given_settings(settings: tuple[str, ...], **short: Any) -> Mapping[str, Any]:
     """The settings of `--set`, and those that have an option of their own, where it was used."""
-    from lmpnn_kge.config import parse_settings
+    from lmpnn_kge.settings import parse_settings
 
     return parse_settings(settings) | {k: value for k, value in short.items() if value is not None}
 

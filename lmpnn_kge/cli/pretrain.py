@@ -47,8 +47,8 @@ def pretrain(
     Settings are those for the backbone's type of score. FILE.training holds the state while it
     trains. Ctrl-C saves; --resume goes on.
     """
-    from lmpnn_kge import pretraining
-    from lmpnn_kge.loop import Interrupted
+    from lmpnn_kge.training import embedding as pretraining
+    from lmpnn_kge.training.loop import Interrupted
 
     with bar() as progress:
         try:

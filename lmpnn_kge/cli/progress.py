@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from torch import Tensor
 
-    from lmpnn_kge.kg import KnowledgeGraph
-    from lmpnn_kge.run_folder import RunFolder
-    from lmpnn_kge.sampling import Request
-    from lmpnn_kge.store import QueryStore
+    from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+    from lmpnn_kge.queries.sample import Request
+    from lmpnn_kge.queries.store import QueryStore
+    from lmpnn_kge.training.folder import RunFolder
 
 #: Seconds between two looks at the loss, each of which waits for the device.
 GLANCE = 0.5
@@ -56,7 +56,7 @@ def sample_with_progress(
     provenance: Mapping[str, Any] | None = None,
 ) -> QueryStore:
     """Sample queries, under a progress bar."""
-    from lmpnn_kge.sampling import betae_preset, sample_store
+    from lmpnn_kge.queries.sample import betae_preset, sample_store
 
     requests = requests or betae_preset(graph)
     done: dict[tuple[str, str], int] = {}

@@ -11,8 +11,8 @@ from lmpnn_kge.cli.options import json_option
 from lmpnn_kge.errors import LmpnnError, choices, printable
 
 if TYPE_CHECKING:
-    from lmpnn_kge.columns import Queries
-    from lmpnn_kge.store import QueryStore
+    from lmpnn_kge.queries.columns import Queries
+    from lmpnn_kge.queries.store import QueryStore
 
 
 @click.group()
@@ -32,9 +32,9 @@ def import_(folder: str, out: str, checkpoint: str | None) -> None:
     With a checkpoint, entities and relations are joined to its own by name, and what it does not
     know is left out and counted.
     """
-    from lmpnn_kge.betae import import_betae
-    from lmpnn_kge.store import is_store, write_store
-    from lmpnn_kge.whole import check_place
+    from lmpnn_kge.files import check_place
+    from lmpnn_kge.queries.betae import import_betae
+    from lmpnn_kge.queries.store import is_store, write_store
 
     check_place(out, is_store)
     found, notes = import_betae(folder)
@@ -46,8 +46,8 @@ def import_(folder: str, out: str, checkpoint: str | None) -> None:
 
 
 def _joined(store: QueryStore, checkpoint: str) -> tuple[QueryStore, str]:
-    from lmpnn_kge.joining import join_store
-    from lmpnn_kge.opening import read_checkpoint
+    from lmpnn_kge.backbones.open import read_checkpoint
+    from lmpnn_kge.queries.renumber import join_store
 
     file = read_checkpoint(checkpoint)
     if file.entity_ids is None or file.relation_ids is None:
@@ -62,9 +62,9 @@ def _joined(store: QueryStore, checkpoint: str) -> tuple[QueryStore, str]:
 @click.option("--dataset", type=click.Path(), metavar="DIR", help="Its graph, to add the triples.")
 def export(store: str, out: str, dataset: str | None) -> None:
     """Write a STORE as a BetaE folder."""
-    from lmpnn_kge.betae import export_betae
-    from lmpnn_kge.kg import KnowledgeGraph
-    from lmpnn_kge.store import QueryStore
+    from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+    from lmpnn_kge.queries.betae import export_betae
+    from lmpnn_kge.queries.store import QueryStore
 
     graph = None if dataset is None else KnowledgeGraph.open(dataset)
     _print_notes(export_betae(QueryStore.open(store), out, graph))
@@ -86,7 +86,7 @@ def export(store: str, out: str, dataset: str | None) -> None:
 @json_option
 def show(store: str, split: str | None, name: str | None, most: int, as_json: bool) -> None:
     """Say what a STORE holds: how many queries and answers, or some of the queries themselves."""
-    from lmpnn_kge.store import QueryStore
+    from lmpnn_kge.queries.store import QueryStore
 
     opened = QueryStore.open(store)
     splits = {s: found for s, found in opened.splits.items() if split in (None, s)}

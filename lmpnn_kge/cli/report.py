@@ -34,7 +34,7 @@ def report(
     The HTML is one file that needs no other; the Markdown has its plots beside it. Runs on graphs
     of the paper are compared with it without --against.
     """
-    from lmpnn_kge.report import write_report
+    from lmpnn_kge.reports.report import write_report
 
     place = Path(out) if out is not None else Path(runs[0] if len(runs) == 1 else ".") / "report"
     rows = read_beside(beside)

@@ -46,10 +46,10 @@ def sample(
     seed: int,
 ) -> None:
     """Sample queries with exact answers by BetaE's protocol, and write them as a query store."""
-    from lmpnn_kge.kg import KnowledgeGraph
-    from lmpnn_kge.sampling import betae_preset
-    from lmpnn_kge.store import is_store
-    from lmpnn_kge.whole import check_place
+    from lmpnn_kge.files import check_place
+    from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+    from lmpnn_kge.queries.sample import betae_preset
+    from lmpnn_kge.queries.store import is_store
 
     check_place(out, is_store)
     chosen = _chosen(types, patterns)

@@ -50,9 +50,9 @@ def split(file: str, out: str, valid: float, test: float, header: bool | None, s
     Every line is a head, a relation and a tail, with tabs between them, or commas if FILE ends in
     .csv. The graph is a LibKGE dataset folder. Every entity keeps a triple to train on.
     """
-    from lmpnn_kge.libkge.dataset import SPLITS
-    from lmpnn_kge.plugins import first_backbone
-    from lmpnn_kge.splitting import split_file
+    from lmpnn_kge.backbones.plugins import first_backbone
+    from lmpnn_kge.graph.formats.libkge import SPLITS
+    from lmpnn_kge.graph.split import split_file
 
     graph = split_file(file, out, valid=valid, test=test, header=header, seed=seed)
     click.echo(

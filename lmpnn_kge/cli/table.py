@@ -74,8 +74,8 @@ def table(
     the base: those of --config and --set. What is finished in DIR is used again; Ctrl-C saves, and
     the same command goes on.
     """
-    from lmpnn_kge.loop import Interrupted
-    from lmpnn_kge.run_table import make_table
+    from lmpnn_kge.tables.make import make_table
+    from lmpnn_kge.training.loop import Interrupted
 
     with bar() as progress:
         try:

@@ -58,9 +58,9 @@ def train(
     The dataset that the checkpoint names is looked for in ./data, in $LMPNN_KGE_DATA and beside the
     checkpoint; queries are sampled next to it once. Ctrl-C saves; --resume goes on.
     """
-    from lmpnn_kge import run as runs
-    from lmpnn_kge.loop import Interrupted
-    from lmpnn_kge.results import as_text
+    from lmpnn_kge.methods.results import as_text
+    from lmpnn_kge.runs import run as runs
+    from lmpnn_kge.training.loop import Interrupted
 
     if checkpoint is None and not (resume and out is not None):
         raise click.UsageError("give --checkpoint FILE, or --resume with --out RUN")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lmpnn_kge.query.formula import FREE, Atom, Constant, Formula, Term
-from lmpnn_kge.query.normal import Conjunct, normalise, signed_literals
+from lmpnn_kge.query.normal_form import Conjunct, normalise, signed_literals
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 from string import Template
 
+from lmpnn_kge.backbones.plugins import discover
 from lmpnn_kge.errors import PluginError, choices, short
-from lmpnn_kge.plugins import discover
-from lmpnn_kge.whole import whole_folder
+from lmpnn_kge.files import whole_folder
 
 TEMPLATES = Path(__file__).parent / "templates"
 

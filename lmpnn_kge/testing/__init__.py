@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 from unittest import SkipTest
 
-from lmpnn_kge.backbone import Backbone
+from lmpnn_kge.backbones.contract import Backbone
+from lmpnn_kge.backbones.open import read_checkpoint
+from lmpnn_kge.backbones.plugins import backbone_name, load_backbone
 from lmpnn_kge.errors import PluginError
-from lmpnn_kge.kg import open_graph
-from lmpnn_kge.material import find_dataset
-from lmpnn_kge.opening import read_checkpoint
-from lmpnn_kge.plugins import backbone_name, load_backbone
+from lmpnn_kge.graph.knowledge_graph import open_graph
+from lmpnn_kge.runs.inputs import find_dataset
 from lmpnn_kge.testing.cost import memory, speed
 from lmpnn_kge.testing.files import checkpoint, round_trip
 from lmpnn_kge.testing.forward import (

@@ -11,15 +11,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmpnn_kge.backbone import Backbone
-from lmpnn_kge.checkpoint import Checkpoint
+from lmpnn_kge.backbones.checkpoint import Checkpoint
+from lmpnn_kge.backbones.contract import Backbone
+from lmpnn_kge.backbones.libkge.checkpoint import read_libkge
+from lmpnn_kge.backbones.libkge.write import write_checkpoint
+from lmpnn_kge.backbones.link_prediction import rank_triples
+from lmpnn_kge.backbones.open import build
 from lmpnn_kge.errors import BackboneError, CheckpointError
-from lmpnn_kge.kg import Graph, open_graph
-from lmpnn_kge.libkge.checkpoint import read_checkpoint
-from lmpnn_kge.libkge.writing import write_checkpoint
-from lmpnn_kge.names import rows_of
-from lmpnn_kge.opening import build
-from lmpnn_kge.ranking import rank_triples
+from lmpnn_kge.graph.knowledge_graph import Graph, open_graph
+from lmpnn_kge.graph.names import rows_of
 from lmpnn_kge.testing.outcome import Skipped, Subject, Unmet, check, demand, demand_same
 
 #: LibKGE's names of what we can compute as well, and the splits that each leaves out of a rank.
@@ -77,7 +77,7 @@ def _again(model: Backbone) -> Backbone:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "checkpoint.pt"
         write_checkpoint(file, model, dataset="none")
-        checkpoint = read_checkpoint(file)
+        checkpoint = read_libkge(file)
     demand(
         checkpoint.is_read_by("", type(model)),
         f"a file of {' or '.join(model.libkge_models)}, which the backbone reads",

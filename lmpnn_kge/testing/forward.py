@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from lmpnn_kge.backbone import Backbone, ScoreType
+from lmpnn_kge.backbones.contract import Backbone, ScoreType
 from lmpnn_kge.errors import BackboneError
 from lmpnn_kge.testing.outcome import Subject, Unmet, check, demand, demand_same, told
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import torch
 
-from lmpnn_kge.backbone import ScoreType
-from lmpnn_kge.config import DEFAULT, Recipe, load_settings
-from lmpnn_kge.geography import NAME, write_geography
-from lmpnn_kge.libkge.dataset import LibkgeDataset
-from lmpnn_kge.loop import Silent
-from lmpnn_kge.pretraining import Pretrainer
-from lmpnn_kge.run_folder import RunFolder
+from lmpnn_kge.backbones.contract import ScoreType
+from lmpnn_kge.graph.formats.libkge import LibkgeDataset
+from lmpnn_kge.graph.geography import NAME, write_geography
+from lmpnn_kge.settings import DEFAULT, Recipe, load_settings
 from lmpnn_kge.testing.files import chance
 from lmpnn_kge.testing.outcome import Subject, check, demand
+from lmpnn_kge.training.embedding import Pretrainer
+from lmpnn_kge.training.folder import RunFolder
+from lmpnn_kge.training.loop import Silent
 
 #: A few seconds of training: enough to see whether it learns, not to learn well.
 SETTINGS = {"dim": 32, "epochs": 5, "batch_size": 256, "validate_every": 5, "patience": 0}

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from lmpnn_kge.backbone import Backbone
-from lmpnn_kge.checkpoint import Checkpoint
+from lmpnn_kge.backbones.checkpoint import Checkpoint
+from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.errors import short
 
 #: Where the rules are written that the checks are about.

@@ -3,11 +3,11 @@
 import sys
 import time
 
-from lmpnn_kge.config import Decomposition, load_config, load_settings, parse_settings
-from lmpnn_kge.cqd import Cqd, CqdBeam
 from lmpnn_kge.device import choose_device, choose_precision
-from lmpnn_kge.evaluation import BATCH, Method, Scorer, rank_queries
-from lmpnn_kge.network import Lmpnn
+from lmpnn_kge.lmpnn.network import Lmpnn
+from lmpnn_kge.methods.cqd import Cqd, CqdBeam
+from lmpnn_kge.methods.rank import BATCH, Method, Scorer, rank_queries
+from lmpnn_kge.settings import Decomposition, load_config, load_settings, parse_settings
 
 from .workload import backbone, evaluation_queries
 

@@ -5,11 +5,11 @@ import time
 
 import torch
 
-from lmpnn_kge.config import load_config, parse_settings
 from lmpnn_kge.device import choose_device, choose_precision
-from lmpnn_kge.evaluation import BATCH, Scorer, evaluate
-from lmpnn_kge.network import Lmpnn
-from lmpnn_kge.wiring import wire
+from lmpnn_kge.lmpnn.network import Lmpnn
+from lmpnn_kge.lmpnn.wiring import wire
+from lmpnn_kge.methods.rank import BATCH, Scorer, evaluate
+from lmpnn_kge.settings import load_config, parse_settings
 
 from .measure import peak_megabytes
 from .workload import backbone, evaluation_queries

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import torch
 
-from lmpnn_kge.config import load_config
-from lmpnn_kge.evaluation import Scorer, evaluate
-from lmpnn_kge.network import Lmpnn
-from lmpnn_kge.run_folder import RunFolder
-from lmpnn_kge.training import Trainer
+from lmpnn_kge.lmpnn.network import Lmpnn
+from lmpnn_kge.methods.rank import Scorer, evaluate
+from lmpnn_kge.settings import load_config
+from lmpnn_kge.training.folder import RunFolder
+from lmpnn_kge.training.lmpnn import Trainer
 
 from .measure import peak_megabytes
 from .workload import backbone, evaluation_queries, training_queries

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from lmpnn_kge.grounding import Edges, ground
-from lmpnn_kge.kg import KnowledgeGraph
+from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+from lmpnn_kge.queries.ground import Edges, ground
+from lmpnn_kge.queries.sample import betae_preset, sample_all
+from lmpnn_kge.queries.store import QueryStore, write_store
 from lmpnn_kge.query.patterns import BETAE, named_patterns
-from lmpnn_kge.sampling import betae_preset, sample_all
-from lmpnn_kge.store import QueryStore, write_store
 from tests import python_sets
 from tests.conftest import ROOT
 

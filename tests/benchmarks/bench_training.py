@@ -8,13 +8,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from lmpnn_kge.batches import prefetched
-from lmpnn_kge.config import Config, load_config, parse_settings
 from lmpnn_kge.device import choose_device, choose_precision
-from lmpnn_kge.network import CPU_CHUNK, Lmpnn
-from lmpnn_kge.run_folder import RunFolder
-from lmpnn_kge.training import Trainer
-from lmpnn_kge.wiring import wire
+from lmpnn_kge.lmpnn.batches import prefetched
+from lmpnn_kge.lmpnn.network import CPU_CHUNK, Lmpnn
+from lmpnn_kge.lmpnn.wiring import wire
+from lmpnn_kge.settings import Config, load_config, parse_settings
+from lmpnn_kge.training.folder import RunFolder
+from lmpnn_kge.training.lmpnn import Trainer
 
 from .measure import peak_megabytes
 from .workload import backbone, training_queries

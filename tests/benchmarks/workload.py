@@ -3,10 +3,11 @@
 import numpy as np
 
 from lmpnn_kge import load_backbone
-from lmpnn_kge.backbone import Backbone
-from lmpnn_kge.columns import Answers, Queries
+from lmpnn_kge.backbones.contract import Backbone
+from lmpnn_kge.graph.answers import Answers
+from lmpnn_kge.queries.columns import Queries
+from lmpnn_kge.queries.sample import BETAE_POSITIVE, BETAE_TRAIN
 from lmpnn_kge.query.patterns import BETAE, named_patterns
-from lmpnn_kge.sampling import BETAE_POSITIVE, BETAE_TRAIN
 
 ENTITIES, RELATIONS, DIM = 14_541, 237, 128
 

@@ -1,0 +1,1 @@
+"""Embeddings behind one contract: plugins, checkpoints, link prediction."""

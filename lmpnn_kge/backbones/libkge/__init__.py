@@ -1,0 +1,1 @@
+"""LibKGE's checkpoints, read and written without LibKGE."""

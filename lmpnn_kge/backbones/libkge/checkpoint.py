@@ -1,0 +1,216 @@
+"""LibKGE's checkpoints, of any age and kind, as one value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from lmpnn_kge.backbones.checkpoint import Checkpoint, Validation, plain_name
+from lmpnn_kge.backbones.libkge.options import get, look_up
+from lmpnn_kge.backbones.libkge.safe_load import Config, safe_load
+from lmpnn_kge.errors import CheckpointError, short
+
+#: Models that wrap another one and give it a second set of relations; the second name is of 2019.
+RECIPROCAL_MODELS = ("reciprocal_relations_model", "inverse_relations_model")
+
+#: What LibKGE calls its files, and what they are.
+KINDS = {"train": "training checkpoint", "package": "package"}
+
+#: How deep embedders may project one another, and how much larger a table may become by it.
+MAX_PROJECTIONS = 8
+MAX_PROJECTED = 1000
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LibkgeCheckpoint(Checkpoint):
+    """What a LibKGE checkpoint says, whichever layout it has; model is LibKGE's class name."""
+
+    model_key: str  # where the options of the model stand
+    options: Mapping[str, Any]
+    state: Mapping[str, Tensor]  # as stored, with today's names
+
+    def is_read_by(self, name: str, backbone: Any) -> bool:
+        return plain_name(self.model) in map(plain_name, backbone.libkge_models)
+
+    def build(self, backbone: Any) -> Any:
+        return backbone.from_libkge(self)
+
+    def option(self, name: str) -> Any:
+        """An option of the model, inherited as LibKGE would, or None."""
+        try:
+            return look_up(self.options, f"{self.model_key}.{name}")
+        except ValueError as error:
+            raise self.error(str(error)) from error
+
+    def number(self, name: str, default: float, *, above: float = 0) -> float:
+        """A numeric option of the model that must be finite and larger than a bound."""
+        value = self.option(name)
+        if value is None:
+            return default
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if not above < number < math.inf:
+            raise self.error(f"option {name} must be a number above {above}, not {short(value)}")
+        return number
+
+    def integer(self, name: str, default: int, *, above: int = 0) -> int:
+        """The same for whole numbers."""
+        number = self.number(name, default, above=above)
+        if number != int(number):
+            raise self.error(f"option {name} must be a whole number, not {number}")
+        return int(number)
+
+    def has_scorer(self, name: str) -> bool:
+        return f"_scorer.{name}" in self.state
+
+    def scorer(self, name: str, *shape: int | None) -> Tensor:
+        """A tensor of the model's scorer; None in its shape stands for any size."""
+        try:
+            return _tensor(self.state, f"_scorer.{name}", *shape)
+        except ValueError as error:
+            raise self.error(str(error)) from error
+
+    def projected_relations(self) -> tuple[Tensor, Tensor]:
+        """The rows [R, b] that relations are projected from, and the projection [w, b]."""
+        try:
+            rows = _embeddings(self.state, "_relation_embedder.base_embedder")
+            name = "_relation_embedder.projection.weight"
+            return rows, _tensor(self.state, name, None, rows.shape[1])
+        except ValueError as error:
+            raise self.error(str(error)) from error
+
+
+def read_libkge(file: str | Path) -> LibkgeCheckpoint:
+    """Read a training checkpoint or a package; CheckpointError says why one cannot be."""
+    path = Path(file)
+    raw = safe_load(path)
+    try:
+        return _parse(path, raw)
+    except ValueError as error:
+        raise CheckpointError(f"{path}: {error}") from error
+
+
+def _parse(path: Path, raw: Any) -> LibkgeCheckpoint:
+    if not isinstance(raw, dict):
+        raise ValueError(f"not a LibKGE checkpoint, but a saved {type(raw).__name__}")
+    raw = dict(raw)  # of its own type, whose methods no file can replace
+    kind = raw.get("type", "train")
+    if not isinstance(kind, str):
+        raise ValueError("not a LibKGE checkpoint: its type is not a string")
+    if kind in ("search", "search_grash"):
+        raise ValueError(
+            "a LibKGE search checkpoint, which holds trials but no model; use a trial's checkpoint"
+        )
+    if kind not in KINDS or not isinstance(raw.get("config"), Config):
+        raise ValueError("not a LibKGE checkpoint: its type or its configuration is missing")
+    options = raw["config"].options
+    if not isinstance(options, dict):
+        raise ValueError("its configuration has no options")
+    key, reciprocal = _model_key(options)
+    state = _state(raw)
+    entities = _embeddings(state, "_entity_embedder")
+    relations = _embeddings(state, "_relation_embedder")
+    names = (look_up(options, f"{key}.{name}") for name in ("class_name", "type"))
+    model = next((name for name in names if name is not None), key)
+    if not isinstance(model, str):
+        raise ValueError(f"the name of its model is {short(model)}")
+    dataset = get(options, "dataset.name")
+    epoch = raw.get("epoch")
+    return LibkgeCheckpoint(
+        path=path,
+        kind=f"LibKGE {KINDS[kind]}",
+        model=model,
+        model_key=key,
+        reciprocal=reciprocal,
+        options=options,
+        state=state,
+        entities=entities,
+        relations=relations,
+        entity_ids=get(raw, "dataset.meta.entity_ids"),
+        relation_ids=get(raw, "dataset.meta.relation_ids"),
+        dataset=dataset if isinstance(dataset, str) else None,
+        epoch=epoch if type(epoch) is int else None,
+        validation=_validation(options, raw.get("valid_trace"), epoch),
+    )
+
+
+def _model_key(options: Mapping[str, Any]) -> tuple[str, bool]:
+    """Where the options of the model stand, and whether it is wrapped as a reciprocal one."""
+    key = get(options, "model")
+    if not isinstance(key, str):
+        raise ValueError("its configuration names no model")
+    if key not in RECIPROCAL_MODELS:
+        return key, False
+    base = f"{key}.base_model"
+    if not isinstance(get(options, f"{base}.type"), str):
+        raise ValueError(f"its configuration names no {base}.type")
+    return base, True
+
+
+def _state(raw: Mapping[str, Any]) -> dict[str, Tensor]:
+    """The model's tensors under today's names, each once."""
+    model = raw.get("model")
+    stored = model[0] if isinstance(model, tuple) and model else raw.get("model_state_dict")
+    if not isinstance(stored, dict):
+        raise ValueError("it holds no model")
+    state: dict[str, Tensor] = {}
+    for name, tensor in dict(stored).items():
+        if not isinstance(name, str) or not isinstance(tensor, Tensor):
+            raise ValueError(f"its model holds {short(name)}, which is not a named tensor")
+        # A reciprocal model lists the tensors of its base model a second time.
+        name = name.removeprefix("_base_model.")
+        if name.endswith(".embeddings.weight"):  # before May 2020
+            name = f"{name.removesuffix('embeddings.weight')}_embeddings.weight"
+        state[name] = tensor
+    return state
+
+
+def _embeddings(state: Mapping[str, Tensor], name: str, depth: int = 0) -> Tensor:
+    """The table of a lookup embedder, or what a projection embedder makes of its base's."""
+    projection = f"{name}.projection.weight"
+    if projection not in state or depth > MAX_PROJECTIONS:
+        return _tensor(state, f"{name}._embeddings.weight", None, None)
+    base = _embeddings(state, f"{name}.base_embedder", depth + 1)
+    weight = _tensor(state, projection, None, base.shape[1])
+    if len(base) * len(weight) > MAX_PROJECTED * (base.numel() + weight.numel()):
+        raise ValueError(f"{projection} makes {len(base)} × {len(weight)} numbers of few")
+    return base @ weight.T
+
+
+def _tensor(state: Mapping[str, Tensor], name: str, *shape: int | None) -> Tensor:
+    if name not in state:
+        raise ValueError(f"its model has no tensor {name}")
+    tensor = state[name]
+    found = list(tensor.shape)
+    if len(found) != len(shape) or any(
+        want not in (None, size) for want, size in zip(shape, found, strict=True)
+    ):
+        wanted = ", ".join("any" if size is None else str(size) for size in shape)
+        raise ValueError(f"tensor {name} must have shape [{wanted}], not {found}")
+    if not tensor.is_floating_point():
+        raise ValueError(f"tensor {name} must hold floating point numbers, not {tensor.dtype}")
+    # A view can claim any size over a few stored bytes; copying it would fill the memory.
+    if tensor.nbytes > tensor.untyped_storage().nbytes():
+        raise ValueError(f"tensor {name} claims more numbers than the file holds")
+    return tensor.detach().float().contiguous()
+
+
+def _validation(options: Mapping[str, Any], trace: Any, epoch: Any) -> Validation | None:
+    """The metric LibKGE validated by, at the checkpoint's epoch or else at the last recorded."""
+    metric = get(options, "valid.metric")
+    if not isinstance(metric, str) or not isinstance(trace, list):
+        return None
+    recorded = []
+    for entry in trace:
+        value, at = get(entry, metric), get(entry, "epoch")
+        if isinstance(value, float) and math.isfinite(value):
+            recorded.append(Validation(metric, value, at if type(at) is int else None))
+    here = (validation for validation in recorded if validation.epoch == epoch)
+    return next(here, recorded[-1] if recorded else None)

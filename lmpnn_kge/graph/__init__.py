@@ -1,0 +1,1 @@
+"""Knowledge graphs: their names, file formats, splits and exact answers. No torch."""

@@ -1,0 +1,82 @@
+"""Answers as columns: a million queries' answers are two arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Sorted entities for each of n queries: those of query i are values[offsets[i]:offsets[i+1]].
+
+    costs, where present, goes with values: how many missing edges the cheapest witness needs.
+    """
+
+    offsets: Int64s  # [n + 1]
+    values: Int32s
+    costs: Int32s | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def of(self, query: int) -> Int32s:
+        return self.values[self.offsets[query] : self.offsets[query + 1]]
+
+    @property
+    def counts(self) -> Int64s:
+        return np.diff(self.offsets)
+
+    @property
+    def owners(self) -> Int64s:
+        """The query that each value answers."""
+        return np.repeat(np.arange(len(self)), self.counts)
+
+    def places(self, queries: Int64s) -> tuple[Int64s, Int64s]:
+        """For some queries, of all their answers: which of them has it, its place in values."""
+        first = self.offsets[queries]
+        return spread(first, self.offsets[queries + 1] - first)
+
+    @classmethod
+    def none(cls, queries: int) -> Answers:
+        return cls(np.zeros(queries + 1, np.int64), np.zeros(0, np.int32))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Answers]) -> Answers:
+        """The answers of the queries of all parts."""
+        offsets = _offsets(np.concatenate([part.counts for part in parts]))
+        costs = [part.costs for part in parts if part.costs is not None]
+        return cls(
+            offsets,
+            np.concatenate([part.values for part in parts]),
+            np.concatenate(costs) if len(costs) == len(parts) else None,
+        )
+
+    def only(self, values: Mask) -> Answers:
+        """Some of the values of every query."""
+        kept = np.concatenate([[0], np.cumsum(values)]).astype(np.int64)
+        costs = None if self.costs is None else self.costs[values]
+        return Answers(kept[self.offsets], self.values[values], costs)
+
+    def select(self, queries: Mask) -> Answers:
+        """Some of the queries."""
+        kept = self.only(np.repeat(queries, self.counts))
+        return Answers(_offsets(self.counts[queries]), kept.values, kept.costs)
+
+
+def spread(first: Int64s, count: Int64s) -> tuple[Int64s, Int64s]:
+    """For runs of given first places and lengths: the run and the place of each member."""
+    runs = np.repeat(np.arange(len(first)), count)
+    starts = np.cumsum(count) - count
+    return runs, np.arange(len(runs)) - starts[runs] + first[runs]
+
+
+def _offsets(counts: Int64s) -> Int64s:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

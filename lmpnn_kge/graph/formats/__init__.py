@@ -1,0 +1,1 @@
+"""Readers and writers of the folders that hold a knowledge graph."""

@@ -1,0 +1,138 @@
+"""The graph of a BetaE folder: id triples in both directions, and names in pickles.
+
+BetaE numbers a relation 2i and its inverse 2i + 1; we number them i and i + R.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from lmpnn_kge.errors import DatasetError, examples, short
+from lmpnn_kge.graph.formats.libkge import MAX_GAP, SPLITS, name_rows
+from lmpnn_kge.graph.formats.safe_pickle import are, load, try_out
+
+Ints = npt.NDArray[np.int64]
+
+
+IDS = ("id2ent", "ent2id", "id2rel", "rel2id")
+
+
+def from_betae(relations: Ints, count: int) -> Ints:
+    """BetaE's numbers of relations as ours, where the graph has count relations and inverses."""
+    return relations // 2 + relations % 2 * count
+
+
+def to_betae(relations: Ints, count: int) -> Ints:
+    """Our numbers of relations as BetaE's."""
+    return relations % count * 2 + relations // count
+
+
+def read_triples(folder: Path) -> tuple[list[str], list[str], dict[str, Ints]]:
+    """The names of entities and of relations, and the triples of each split, [n, 3]."""
+    try_out(folder, IDS)
+    entity_ids, relation_ids = read_ids(folder)
+    limits = len(entity_ids), len(relation_ids)
+    splits = {split: _fold(folder / f"{split}.txt", *limits) for split in SPLITS}
+    return entity_ids, relation_ids, splits
+
+
+def read_ids(folder: Path) -> tuple[list[str], list[str]]:
+    entities, signed = _read_names(folder, "ent"), _read_names(folder, "rel")
+    if entities is None or signed is None:
+        counts = _read_counts(folder)
+        entities = entities or [str(number) for number in range(counts[0])]
+        if signed is None:
+            return entities, [str(number) for number in range(0, counts[1], 2)]
+    relations = [name[1:] for name in signed[::2]]
+    expected = [sign + name for name in relations for sign in "+-"]
+    wrong = [name for name, right in zip(signed, expected, strict=False) if name != right]
+    if wrong or len(signed) % 2:
+        raise DatasetError(
+            f"{folder} must name relation 2i '+name' and its inverse 2i+1 '-name', unlike "
+            f"{examples(wrong or signed[-1:])}"
+        )
+    return entities, relations
+
+
+def _read_names(folder: Path, kind: str) -> list[str] | None:
+    """The names of entities (`ent`) or relations (`rel`), if the folder has them."""
+    forth, back = folder / f"id2{kind}.pkl", folder / f"{kind}2id.pkl"
+    pairs = {}
+    if forth.exists():
+        pairs[forth] = list(load(forth).items())
+    if back.exists():
+        pairs[back] = [(number, name) for name, number in load(back).items()]
+    for file, found in pairs.items():
+        if not are(int, (number for number, _ in found)) or not are(str, (n for _, n in found)):
+            raise DatasetError(f"{file} must hold names and numbers only")
+        if sorted(number for number, _ in found) != list(range(len(found))):
+            raise DatasetError(f"{file} must number its {len(found)} names from 0, each once")
+    if len(pairs) == 2 and (wrong := set(pairs[forth]) ^ set(pairs[back])):
+        raise DatasetError(f"{forth} and {back} disagree: {examples([n for _, n in wrong])}")
+    for file, found in pairs.items():
+        try:
+            return name_rows([name for _, name in sorted(found)])
+        except ValueError as error:
+            raise DatasetError(f"{file}: {error}") from error
+    return None
+
+
+def _read_counts(folder: Path) -> tuple[int, int]:
+    """The numbers of entities and of signed relations where neither has names."""
+    stats = folder / "stats.txt"
+    if stats.is_file():
+        text = stats.read_text(encoding="utf-8", errors="replace")
+        found = re.fullmatch(r"\s*numentity:\s*(\d{1,9})\s+numrelations:\s*(\d{1,9})\s*", text)
+        if not found or int(found[2]) % 2:
+            raise DatasetError(
+                f"{stats} must read 'numentity: E', 'numrelations: 2R': {short(text)}"
+            )
+        return int(found[1]), int(found[2])
+    triples = np.concatenate([_read_triples(folder / f"{split}.txt") for split in SPLITS])
+    heads, relations, tails = (triples.max(axis=0, initial=-1) + 1).tolist()
+    if max(heads, relations, tails) > MAX_GAP * len(triples):
+        raise DatasetError(f"{folder} has {len(triples)} triples but ids up to {triples.max()}")
+    return max(heads, tails), relations + relations % 2
+
+
+def _read_triples(file: Path) -> Ints:
+    try:
+        text = file.read_text(encoding="utf-8").strip()
+        found = np.loadtxt(io.StringIO(text or "0 0 0"), np.int64, comments=None, ndmin=2)
+        if found.shape[1] != 3:
+            raise ValueError(f"its lines have {found.shape[1]} numbers")
+    except FileNotFoundError:
+        raise DatasetError(f"{file} is missing") from None
+    except (OSError, ValueError) as error:
+        reason = short(" ".join(str(error).split()))
+        raise DatasetError(
+            f"{file} must have a head, relation and tail a line: {reason}"
+        ) from error
+    return found if text else found[:0]
+
+
+def _fold(file: Path, entities: int, relations: int) -> Ints:
+    """The triples of a file in one direction; DatasetError where one lacks its inverse."""
+    triples = _read_triples(file)
+    limits = entities, 2 * relations, entities
+    if wrong := int(((triples < 0) | (triples >= limits)).any(axis=1).sum()):
+        raise DatasetError(
+            f"{file}: {wrong} triples are not over {entities} entities and {limits[1]} relations"
+        )
+    inverse = triples[:, 1] % 2 == 1
+    folded = np.where(inverse[:, None], triples[:, ::-1], triples) // [1, 2, 1]
+    keys = (folded[:, 0] * relations + folded[:, 1]) * entities + folded[:, 2]
+    alone = np.setxor1d(keys[inverse], keys[~inverse])
+    if len(alone):
+        head, relation = divmod(int(alone[0]) // entities, relations)
+        raise DatasetError(
+            f"{file}: {len(alone)} triples lack their inverse, such as the one of head {head}, "
+            f"relation {2 * relation} and tail {alone[0] % entities}"
+        )
+    _, first = np.unique(keys[~inverse], return_index=True)
+    return folded[~inverse][np.sort(first)]

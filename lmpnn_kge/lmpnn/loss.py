@@ -1,0 +1,61 @@
+"""The contrastive loss (eq. loss in the paper), as one softplus in log space.
+
+L = −log [ exp(cos(a, z)/T) / (exp(cos(a, z)/T) + Σ_k exp(cos(z_k, z)/T)) ]
+  = softplus( logsumexp_k cos(z_k, z)/T − cos(a, z)/T )
+
+Beyond the paper: of all answers that stand among the noise, each is a positive as well, and none is
+noise to another.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lmpnn_kge.lmpnn.softmax import mask_of
+
+
+def contrastive_loss(
+    z: Tensor,
+    entities: Tensor,
+    positives: Tensor,
+    negatives: Tensor | None,
+    temperature: float,
+    known: Tensor | None = None,
+) -> Tensor:
+    """The mean over queries of the negative log likelihood of their positives.
+
+    z [q, n, d] has the embeddings of q disjuncts, of which the nearest counts; entities [E, d] are
+    of length 1, in the precision to compute in. negatives are [n, K], independent ones for each
+    query; [K], distinct ones for all queries; or None, all entities. In the last two cases a
+    query's own positive is left out of its negatives. known [2, m] has the rows and columns of
+    [n, K] where answers stand; without it the positive is the only one.
+    """
+    unit = F.normalize(z, dim=-1).to(entities.dtype)
+    truth = entities[positives]  # [n, d]
+    positive = (unit * truth).sum(-1).amax(0).float() / temperature  # [n]
+    independent = negatives is not None and negatives.dim() == 2
+    if independent:
+        noise = torch.einsum("qnd,nkd->qnk", unit, entities[negatives])
+    else:
+        noise = unit @ (entities if negatives is None else entities[negatives]).T
+    logits = noise.amax(0).float() / temperature  # [n, K]
+    if known is not None:
+        return _loss_of_all(logits, positive, known[0], known[1])
+    if not independent:
+        own = torch.arange(len(positives), device=logits.device), positives
+        logits = logits.masked_fill(
+            mask_of(*own, negatives, logits.shape, len(entities)), -torch.inf
+        )
+    return F.softplus(logits.logsumexp(1) - positive).mean()
+
+
+def _loss_of_all(logits: Tensor, positive: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """With the positives of a query counting as one: that which was drawn, and those known."""
+    right = mask_of(rows, columns, None, logits.shape, logits.shape[1])
+    noise = logits.masked_fill(right, -torch.inf).logsumexp(1)  # [n]
+    drawn = F.softplus(noise - positive)
+    others = F.softplus(noise[rows] - logits[rows, columns])
+    count = torch.ones_like(drawn).index_add(0, rows, torch.ones_like(others))
+    return (drawn.index_add(0, rows, others) / count).mean()

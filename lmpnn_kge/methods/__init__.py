@@ -1,0 +1,1 @@
+"""Ways to answer queries, how their answers are ranked, and the results."""

@@ -1,0 +1,65 @@
+"""Queries as columns, not objects: a million of them are a handful of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmpnn_kge.graph.answers import Answers, Int32s, Mask
+from lmpnn_kge.query.patterns import Pattern
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """All queries of one pattern in one split.
+
+    A query fills the pattern's places, in the order of `Pattern.constants` and `.relations`. Easy
+    answers follow from the observed graph; hard ones need an edge that is missing from it. Training
+    queries have easy answers only.
+    """
+
+    pattern: Pattern
+    constants: Int32s  # [n, c]
+    relations: Int32s  # [n, r]; relation r + R is the inverse of r
+    easy: Answers
+    hard: Answers
+
+    def __len__(self) -> int:
+        return len(self.easy)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Queries]) -> Queries:
+        """The queries of all parts, which have one pattern."""
+        return cls(
+            parts[0].pattern,
+            np.concatenate([part.constants for part in parts]),
+            np.concatenate([part.relations for part in parts]),
+            Answers.joined([part.easy for part in parts]),
+            Answers.joined([part.hard for part in parts]),
+        )
+
+    def select(self, queries: Mask) -> Queries:
+        """Some of the queries."""
+        return Queries(
+            self.pattern,
+            self.constants[queries],
+            self.relations[queries],
+            self.easy.select(queries),
+            self.hard.select(queries),
+        )
+
+    @property
+    def answered(self) -> Queries:
+        """Those that have an easy answer, which is what training needs."""
+        return self._having(self.easy)
+
+    @property
+    def ranked(self) -> Queries:
+        """Those that have a hard answer, which is what evaluation ranks."""
+        return self._having(self.hard)
+
+    def _having(self, answers: Answers) -> Queries:
+        having = answers.counts > 0
+        return self if having.all() else self.select(having)

@@ -1,0 +1,1 @@
+"""Reports on runs: records, tables, plots, documents. No torch."""

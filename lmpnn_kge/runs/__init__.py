@@ -1,0 +1,1 @@
+"""What a user does: find the inputs, train, pretrain, open a run, evaluate, ask."""

@@ -1,0 +1,114 @@
+"""What is shown while one waits."""
+
+import shutil
+import sys
+from dataclasses import replace
+from types import ModuleType
+
+import pytest
+from rich.progress import Progress
+
+from lmpnn_kge.cli.progress import TrainingBar, bar
+from lmpnn_kge.queries.store import QueryStore, write_store
+
+from ..conftest import TOY
+from ..toy_runs import ROTATE, cli, options
+
+
+def test_where_there_is_no_terminal_there_is_a_line_for_every_epoch(here, toy_queries):
+    arguments = ["--checkpoint", ROTATE, "--queries", toy_queries, "--out", "run"]
+    lines = cli("train", *arguments, *options()).stderr.splitlines()
+    assert [line.split()[0] for line in lines] == [
+        "backbone",
+        "queries",
+        "computes",
+        "run",
+        "epoch",
+        "epoch",
+        "next:",
+    ]
+    assert lines[4].startswith("epoch   1/2  loss ")
+    assert "80 train, " in lines[1]
+    assert "valid 1p" in lines[4]
+
+
+def test_a_terminal_shows_names_as_they_are(here, toy_queries, monkeypatch):
+    """Names come from files; what looks like markup is none."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    store = QueryStore.open(toy_queries)
+    named = {
+        split: {f"{name}[/b]": queries for name, queries in found.items()}
+        for split, found in store.splits.items()
+    }
+    write_store(here / "queries", replace(store, splits=named))
+    arguments = ["--checkpoint", ROTATE, "--queries", "queries", "--out", "run"]
+    assert "valid 1p[/b]" in cli("train", *arguments, *options()).stderr
+    assert "2u[/b]" in cli("evaluate", "run").stdout
+
+
+def test_there_is_one_bar_at_a_time(here, monkeypatch):
+    """Sampling has a bar of its own, and not every version of rich lets one be in another."""
+    shutil.copytree(TOY / "dataset", here / "data" / "toykg")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    running = []
+    true_start, true_stop = Progress.start, Progress.stop
+
+    def start(self):
+        running.append(self)
+        assert len(running) == 1
+        true_start(self)
+
+    def stop(self):
+        running.remove(self)
+        true_stop(self)
+
+    monkeypatch.setattr(Progress, "start", start)
+    monkeypatch.setattr(Progress, "stop", stop)
+    cli("train", "--checkpoint", ROTATE, *options(epochs=0))
+    assert running == []
+
+
+def test_an_epoch_that_was_only_validated_has_no_speed(capsys):
+    with bar() as progress:
+        record = {"epoch": 3, "loss": 1.5, "learning_rate": 0.1, "queries_per_second": None}
+        watch = TrainingBar(progress)
+        watch.epochs = 5
+        watch.epoch(record)
+    assert capsys.readouterr().err == "epoch   3/5  loss 1.5000\n"
+
+
+def test_tensorboard_that_is_missing_is_said_before_the_run_is_begun(
+    here, toy_queries, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    arguments = ["--checkpoint", ROTATE, "--queries", toy_queries, "--out", "run", "--tensorboard"]
+    stderr = cli("train", *arguments, *options(), code=2).stderr
+    assert "pip install lmpnn-kge[tensorboard]" in stderr
+    assert not (here / "run").exists()
+
+
+def test_tensorboard_gets_the_curves(here, toy_queries, monkeypatch):
+    written = []
+
+    class SummaryWriter:
+        def __init__(self, folder):
+            self.folder = folder
+
+        def add_scalar(self, name, value, step):
+            written.append((self.folder, name, step))
+
+        def flush(self):
+            pass
+
+    module = ModuleType("tensorboard")
+    module.SummaryWriter = SummaryWriter
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
+    arguments = ["--checkpoint", ROTATE, "--queries", toy_queries, "--out", "run", "--tensorboard"]
+    cli("train", *arguments, *options(epochs=1))
+    assert ("run/tensorboard", "loss", 1) in written
+    assert ("run/tensorboard", "valid/1p", 1) in written
+
+
+@pytest.mark.parametrize("name", ["train", "evaluate", "table"])
+def test_help_fits_a_terminal(name):
+    assert all(len(line) <= 80 for line in cli(name, "--help").stdout.splitlines())

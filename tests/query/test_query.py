@@ -1,0 +1,227 @@
+"""The query language: parsing, printing, patterns, query graphs, pictures."""
+
+import contextlib
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmpnn_kge.errors import QueryError
+from lmpnn_kge.query.draw import draw
+from lmpnn_kge.query.formula import (
+    FREE,
+    And,
+    Atom,
+    Constant,
+    Equal,
+    Not,
+    Or,
+    Variable,
+    exclusions,
+    to_text,
+)
+from lmpnn_kge.query.graph import Edge, query_graphs
+from lmpnn_kge.query.normal_form import MAX_DISJUNCTS, normalise
+from lmpnn_kge.query.parser import parse, parse_any
+from lmpnn_kge.query.patterns import BETAE, EFO1, named_patterns, ordered, parse_pattern
+
+from ..formulas import formulas
+
+GERMANY, X = Constant("Germany"), Variable("x")
+
+
+A, B, C = (Atom(name, FREE, Constant(name)) for name in "abc")
+
+
+@pytest.mark.parametrize(
+    ("text", "formula"),
+    [
+        ("borders(Germany, ?)", Atom("borders", GERMANY, FREE)),
+        ("!r(?x,?)", Not(Atom("r", X, FREE))),
+        ("? = Germany", Equal(FREE, GERMANY)),
+        ("?!=Germany", Not(Equal(FREE, GERMANY))),
+        ("""r(?, "Côte d'Ivoire")""", Atom("r", FREE, Constant("Côte d'Ivoire"))),
+        ('"has, (comma)"(?, a)', Atom("has, (comma)", FREE, Constant("a"))),
+        ("/people/a-b:c.d+e_f(?, ?)", Atom("/people/a-b:c.d+e_f", FREE, FREE)),
+        ("a(?,a)&b(?,b)|c(?,c)", Or((And((A, B)), C))),
+        ("a(?,a)&(b(?,b)|c(?,c))", And((A, Or((B, C))))),
+        ("((a(?,a)&b(?,b))&c(?,c))", And((A, B, C))),
+        (r'r(?, "say \"a\\b\"\n")', Atom("r", FREE, Constant('say "a\\b"\n'))),
+    ],
+)
+def test_the_language(text, formula):
+    assert parse(text) == formula
+
+
+@given(formula=formulas())
+@settings(max_examples=500, deadline=None)
+def test_printing_and_parsing_again_gives_the_same_formula(formula):
+    assert parse_any(to_text(formula)) == formula
+
+
+@given(
+    text=st.text(alphabet=st.sampled_from('rs?x&|!()=, "\\a/.é\n'), max_size=30)
+    | st.text(max_size=20)
+)
+@settings(max_examples=10_000, deadline=None)
+def test_any_text_is_a_formula_or_a_query_error(text):
+    with contextlib.suppress(QueryError):
+        assert parse(to_text(parse(text))) == parse(text)
+
+
+def test_the_signs_of_logic_are_read():
+    assert parse("r(a, ?) ∧ ¬s(?, b) ∨ ? ≠ c") == parse("r(a, ?) & !s(?, b) | ? != c")
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+def test_an_empty_formula_is_called_so(text):
+    with pytest.raises(QueryError, match="the formula is empty"):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "column"),
+    [
+        ("& r(a, ?)", "expected a relation, an entity", 1),
+        ("r(a, b)", "asks for nothing", 1),
+        ("r(a)", "a comma: a relation has a head and a tail", 4),
+        ("r(a, ?, b)", "a closing bracket: a relation has a head and a tail", 7),
+        ("r(a, ?) &", "found the end", 10),
+        ("r(a, ?) r(b, ?)", "expected the end, & or |", 9),
+        ("(r(a, ?)", "a closing bracket", 9),
+        ('r("a, ?)', "a closing quote is missing", 3),
+        ("r(a, ?) & %", "what is this: '%'", 11),
+        ("a & ?", "expected ( after a relation, = or != after an entity", 3),
+        ("lives_in(?, New York)", 'is written in quotes: "New York"', 17),
+        ("has part(a, ?)", 'is written in quotes: "has part"', 5),
+        ("!" * 200 + "r(a, ?)", "more than 100", 101),
+    ],
+)
+def test_a_mistake_is_pointed_at(text, words, column):
+    with pytest.raises(QueryError) as error:
+        parse(text)
+    assert words in str(error.value)
+    assert f"(column {column})" in str(error.value)
+    assert error.value.excerpt == f"{text}\n{' ' * (column - 1)}^"
+
+
+def test_a_mistake_in_text_of_several_lines_is_pointed_at_in_one():
+    with pytest.raises(QueryError) as error:
+        parse('r("a\nb", ?) @')
+    assert error.value.excerpt == 'r("a\\nb", ?) @\n             ^'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("r(a, ?) & s(b, ?x)", "not connected to ?: 'b', ?x"),
+        ("r(a, ?) & s(b, c)", "not connected to ?: 'b', 'c'"),
+        ("r(a, ?) | s(b, ?x)", "not connected to ?"),
+        (" & ".join(f"(r{i}(a, ?) | s{i}(a, ?))" for i in range(7)), f"{MAX_DISJUNCTS} disjuncts"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_with_the_reason(text, words):
+    with pytest.raises(QueryError) as error:
+        normalise(parse(text))
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize("name", [*BETAE, *EFO1])
+def test_named_patterns_print_as_they_are_written(name):
+    assert str(named_patterns()[name]) == {**BETAE, **EFO1}[name]
+
+
+def test_types_stand_as_in_the_tables_of_the_field_and_others_after_them_by_name():
+    assert ordered(["zz", "2il", "pni", "a", "1p", "up"]) == ["1p", "up", "pni", "2il", "a", "zz"]
+    assert ordered(reversed([*BETAE, *EFO1])) == [*BETAE, *EFO1]
+
+
+def test_places_of_a_pattern_are_in_the_order_of_their_first_occurrence():
+    pattern = named_patterns()["coauthor"]
+    assert (pattern.constants, pattern.relations) == (["s1"], ["r1", "r2"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("r1(s1,e1)", "asks for nothing"),
+        ("r1(s1,?)", "in place of ? and ?x"),
+        ("r1(Germany,f)", "'Germany' is none of s1"),
+    ],
+)
+def test_a_pattern_with_other_places_is_refused(text, words):
+    with pytest.raises(QueryError) as error:
+        parse_pattern(text)
+    assert words in str(error.value)
+
+
+def test_users_add_patterns_in_yaml(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("triangle: r1(s1,e1)&r2(e1,f)&r3(s1,f)\n")
+    assert str(named_patterns(file)["triangle"]) == "r1(s1,e1)&r2(e1,f)&r3(s1,f)"
+    file.write_text("- a list")
+    with pytest.raises(QueryError, match="name: pattern"):
+        named_patterns(file)
+
+
+def graph(text):
+    (only,) = query_graphs(parse(text))
+    return only
+
+
+def test_edges_are_signed_and_directed():
+    drawn = graph("capital(?x, ?) & !continent(?x, Asia)")
+    assert drawn.nodes == (FREE, X, Constant("Asia"))
+    assert drawn.edges == (Edge("capital", 1, 0), Edge("continent", 1, 2, negated=True))
+    assert drawn.distances == [0, 1, 2]
+    assert drawn.depth == 2
+    assert drawn.plan() == ((0, 1, 2), (0, 1), (0,))
+
+
+def test_a_relation_that_is_called_equal_is_no_equality():
+    assert graph('"="(a, ?)').edges == (Edge("=", 1, 0),)
+    assert graph("? = a").edges == (Edge(None, 0, 1),)
+
+
+def test_a_denied_path_is_negated_where_it_leaves_the_group():
+    drawn = graph("!(r(a, ?x) & s(?x, ?)) & t(b, ?)")
+    assert {(edge.relation, edge.negated) for edge in drawn.edges} == {
+        ("r", False), ("s", True), ("t", False)
+    }  # fmt: skip
+
+
+def test_without_constants_the_depth_is_that_of_the_farthest_node():
+    assert graph("r(?, ?x) & s(?x, ?y)").depth == 2
+    assert graph("r(a, ?) & s(?, ?x) & t(?x, ?y)").depth == 1
+
+
+def test_a_constant_that_is_named_twice_is_as_far_as_the_farther():
+    assert graph("r(a, ?x) & s(?x, ?) & ? != a").depth == 2
+    assert graph("r(a, ?x) & s(?x, ?y) & t(?y, ?) & u(a, ?)").depth == 3
+    assert graph("r(a, ?) & s(a, ?)").depth == 1
+
+
+def test_what_is_excluded_is_apart_from_what_is_asked():
+    formula = parse("? != a & r(b, ?) & b != ? & !s(?, c)")
+    assert exclusions(formula) == (parse("r(b, ?) & !s(?, c)"), [Constant("a"), Constant("b")])
+    for text in ("r(a, ?)", "r(?x, ?) & ?x != a", "r(a, ?) | ? != a", "r(a, ?) & ? = a"):
+        assert exclusions(parse(text)) == (parse(text), [])
+    assert exclusions(parse("? != a")) == (parse("? != a"), [Constant("a")])
+
+
+def test_a_plan_for_more_layers_keeps_nodes_longer():
+    assert graph("r(a, ?)").plan(2) == ((0, 1), (0, 1), (0,))
+
+
+@given(formula=formulas(leaves=6))
+@settings(max_examples=100, deadline=None)
+def test_every_formula_that_has_a_graph_has_a_picture(formula):
+    try:
+        graphs = query_graphs(formula)
+    except QueryError:
+        return
+    picture = ElementTree.fromstring(draw(formula).encode())
+    paths = [path for path in picture.iter("{http://www.w3.org/2000/svg}path") if path.get("d")]
+    arrows = len(paths) - 2  # the two markers
+    assert arrows == sum(len(g.edges) for g in graphs)

@@ -1,0 +1,487 @@
+"""Reports say what the files of runs say, in Markdown as in HTML, and nothing in them runs."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from lmpnn_kge.errors import LmpnnError, RunError, printable
+from lmpnn_kge.query.patterns import BETAE, NEGATIVE, POSITIVE
+from lmpnn_kge.reports.document import Document, Figure, Heading, Table, Text, to_html, to_markdown
+from lmpnn_kge.reports.plots import Curve, plot_curves, plot_missing, plot_types
+from lmpnn_kge.reports.published import published
+from lmpnn_kge.reports.record import read_run
+from lmpnn_kge.reports.report import MOST_PANELS, Section, make_report, write_report
+
+from ..toy_runs import cli, partials, train_tiny
+
+HOSTILE = "<img src=x onerror=alert(1)> | *a* _b_ `c` [d](http://e.f) $g$ & \\| #"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, toy_queries) -> Path:
+    """A real run, of two epochs and five types."""
+    return train_tiny(toy_queries, tmp_path_factory.mktemp("report") / "trained").folder.path
+
+
+@pytest.fixture
+def copy(trained, tmp_path):
+    """A copy of the run with other contents."""
+
+    def make(name="run", graph=None, mrr=None, queries=None, provenance=None, model=None, **more):
+        folder = tmp_path / name
+        shutil.copytree(trained, folder)
+        facts = json.loads((folder / "run.json").read_text())
+        facts["queries"]["graph"] = graph or facts["queries"]["graph"]
+        facts["queries"]["sha256"] = queries or facts["queries"]["sha256"]
+        facts["queries"]["provenance"] = provenance or facts["queries"]["provenance"]
+        facts["checkpoint"]["model"] = model or facts["checkpoint"]["model"]
+        (folder / "run.json").write_text(json.dumps(facts | more))
+        if mrr is not None:
+            (folder / "test.json").write_text(json.dumps(results(mrr)))
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def sketched(monkeypatch):
+    """Plots that are not drawn to the end, which takes the most of the time of a report."""
+    monkeypatch.setattr("lmpnn_kge.reports.plots._svg", lambda figure: "<svg></svg>")
+
+
+def results(mrr):
+    """As `evaluate --json` prints them."""
+
+    def mean(names):
+        return sum(mrr[n] for n in names) / len(names) if set(names) <= set(mrr) else None
+
+    types = {
+        name: {
+            "mrr": value,
+            "hits@1": value / 2,
+            "hits@10": value,
+            "queries": 9,
+            "missing_edges": {"1": {"mrr": value, "answers": 7}, "2": {"mrr": 0.0, "answers": 2}},
+        }
+        for name, value in mrr.items()
+    }
+    return {"split": "test", "types": types, "A_P": mean(POSITIVE), "A_N": mean(NEGATIVE)}
+
+
+def paper_row(value):
+    return dict.fromkeys(BETAE, value)
+
+
+class Page(HTMLParser):
+    """The tags of a page, the text of its blocks, and its tables as lists of rows."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.ids, self.links, self.texts, self.tables = [], [], [], [], []
+        self.inside = []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.ids += [value for key, value in attributes if key == "id"]
+        self.links += [value for key, value in attributes if re.search("href|src|action", key)]
+        self.inside.append(tag)
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("th", "td"):
+            self.tables[-1][-1].append("")
+        elif tag in ("h1", "h2", "h3", "p", "figcaption"):
+            self.texts.append("")
+
+    def handle_endtag(self, tag):
+        while self.inside and self.inside.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if {"th", "td"} & set(self.inside):
+            self.tables[-1][-1][-1] += data
+        elif {"h1", "h2", "h3", "p", "figcaption"} & set(self.inside):
+            self.texts[-1] += data
+
+
+def markdown_page(markdown):
+    """The same of Markdown, as a reader of it sees it; a picture is its caption."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(markdown)
+    texts, tables, inside = [], [], None
+    for token in tokens:
+        if token.type == "table_open":
+            tables.append([])
+        elif token.type == "tr_open":
+            tables[-1].append([])
+        elif token.type in ("th_open", "td_open"):
+            inside = "cell"
+        elif token.type in ("th_close", "td_close"):
+            inside = None
+        elif token.type == "inline":
+            allowed = (
+                "text",
+                "text_special",
+                "code_inline",
+                "strong_open",
+                "strong_close",
+                "image",
+            )
+            assert {child.type for child in token.children} <= set(allowed), token.content
+            text = "".join(child.content for child in token.children)
+            tables[-1][-1].append(text) if inside else texts.append(text)
+        else:
+            assert token.type.split("_")[0] in (
+                "heading",
+                "paragraph",
+                "thead",
+                "tbody",
+                "table",
+                "tr",
+            )
+    return texts, tables
+
+
+def row_of(tables, name, place=0):
+    """The cells of a row by its header."""
+    found = [(table[0], row) for table in tables for row in table[1:] if row[0] == name]
+    header, row = found[place]
+    return dict(zip(header[1:], row[1:], strict=True))
+
+
+def written(*folders, out, runs=None, **options):
+    """The tables of a report's page, and its text."""
+    file = write_report(runs or folders, out, **options)
+    page = Page(file.read_text(encoding="utf-8"))
+    return page.tables, "\n".join(page.texts)
+
+
+def test_a_report_has_the_numbers_of_test_json(trained, tmp_path):
+    tables, _ = written(trained, out=tmp_path / "out")
+    found = json.loads((trained / "test.json").read_text())["types"]
+    row = row_of(tables, "trained", place=1)
+    assert row == {name: f"{100 * one['mrr']:.1f}" for name, one in found.items()}
+    assert row_of(tables, "trained, Hits@3")["2p"] == f"{100 * found['2p']['hits@3']:.1f}"
+    one_missing = found["2p"]["missing_edges"]["1"]
+    assert row_of(tables, "trained, 1 missing")["2p"] == f"{100 * one_missing['mrr']:.1f}"
+    assert row_of(tables, "answers, 1 missing")["2p"] == str(one_missing["answers"])
+
+
+def test_a_report_says_how_and_with_what_a_run_was_made(sketched, trained, tmp_path):
+    tables, text = written(trained, out=tmp_path / "out")
+    facts = json.loads((trained / "run.json").read_text())
+    assert row_of(tables, "checkpoint.sha256") == {"trained": facts["checkpoint"]["sha256"]}
+    assert row_of(tables, "hidden") == {"trained": "8"}
+    overview = row_of(tables, "trained")
+    assert (overview["backbone"], overview["graph"]) == ("RotatE", "toykg")
+    assert (overview["device"], overview["precision"]) == (facts["device"], "fp32")
+    assert overview["epochs"] == "2 of 2"
+    assert re.fullmatch(r"[\d,]+", overview["queries/s"])
+    assert "sampled here" in text
+
+
+def test_markdown_and_html_say_the_same(copy, tmp_path):
+    runs = [copy("one", mrr=paper_row(0.2), graph="FB15k-237"), copy("two", command=HOSTILE)]
+    page = Page(write_report(runs, tmp_path / "out", title=HOSTILE).read_text(encoding="utf-8"))
+    texts, tables = markdown_page((tmp_path / "out" / "report.md").read_text(encoding="utf-8"))
+    assert tables == page.tables
+    assert texts == page.texts
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    (
+        st.text(min_size=1, max_size=30)
+        | st.text("#-+=1.) _*`|\\<>&[]:/@w~$!", min_size=1)
+        | st.just(HOSTILE)
+    ).filter(str.strip)
+)
+@example("__0__")
+def test_whatever_a_text_holds_it_is_shown_as_it_is(text):
+    table = Table([text, text], [[Text(text, code=True), Text(text, strong=True)]])
+    document = Document(text, [Heading(text), text, table])
+    seen = printable(text.strip())
+    page = Page(to_html(document))
+    texts, tables = markdown_page(to_markdown(document, lambda figure: figure.name))
+    assert page.texts == texts == [seen] * 3
+    assert page.tables == tables == [[[seen] * 2] * 2]
+
+
+def test_nothing_in_a_page_runs_or_is_loaded_from_elsewhere(copy, tmp_path):
+    run = copy(
+        "<b>run", mrr={"1p": 0.5, HOSTILE: 0.25}, made_by="</code></table><script>1</script>"
+    )
+    html = write_report([run], tmp_path / "out.html", title="</title><script>").read_text()
+    page = Page(html)
+    assert not {"script", "img", "link", "iframe", "object", "b", "a"} & set(page.tags)
+    assert page.links
+    assert all(link.startswith("#") for link in page.links)
+    assert not re.search(r"url\((?!#)|@import", html)
+    assert len(set(page.ids)) == len(page.ids)
+    assert "default-src 'none'" in html
+    assert list(tmp_path.glob("out*")) == [tmp_path / "out.html"]
+
+
+def test_the_same_runs_give_the_same_bytes(trained, tmp_path):
+    for name in ("one", "two"):
+        write_report([trained], tmp_path / name)
+    one, two = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+        for name in ("one", "two")
+    )
+    assert one == two
+    assert set(one) >= {"report.html", "report.md", "report-types.svg", "report-training.svg"}
+
+
+@pytest.mark.parametrize(
+    ("model", "backbone"), [("RotatE", "RotatE 256D"), ("Other", "ComplEx 2000D")]
+)
+def test_the_published_row_stands_beneath_with_the_difference(
+    sketched, copy, tmp_path, model, backbone
+):
+    run = copy(graph="fb15k-237", mrr=paper_row(0.5), model=model)
+    tables, text = written(run, out=tmp_path / "out")
+    shown = row_of(tables, f"published: LMPNN ({backbone})")
+    (row,) = {r.name: r for r in published("FB15k-237") if r.name == f"LMPNN ({backbone})"}.values()
+    assert shown["1p"] == str(row.mrr["1p"])
+    assert (shown["A_P"], shown["A_N"]) == (str(row.positive), str(row.negative))
+    assert row_of(tables, "run − published")["1p"] == f"{50 - row.mrr['1p']:+.1f}"
+    assert row_of(tables, "ConE")["3i"] == "47.3"
+    assert "they are not the published ones" in text
+
+
+def test_imported_queries_are_not_called_sampled(sketched, copy, tmp_path):
+    run = copy(graph="NELL-betae", mrr=paper_row(0.2), provenance={"imported": "NELL-betae"})
+    tables, text = written(run, out=tmp_path / "out")
+    assert "imported from the folder NELL-betae" in text
+    assert "sampled" not in text
+    assert row_of(tables, "run − published")["1p"] == "−40.6"
+
+
+def test_a_graph_without_published_numbers_is_compared_only_when_asked(sketched, copy, tmp_path):
+    run = copy(mrr=paper_row(0.5))
+    assert "published:" not in str(written(run, out=tmp_path / "out")[0])
+    cli("report", run, "-o", tmp_path / "asked", "--against", "fb15k")
+    assert "published: LMPNN" in (tmp_path / "asked" / "report.md").read_text()
+    assert (
+        "choose from: FB15k, FB15k-237, NELL" in cli("report", run, "--against", "x", code=2).stderr
+    )
+
+
+def test_the_best_of_each_column_is_bold(sketched, copy, tmp_path):
+    runs = (
+        copy("one", mrr={"1p": 0.5, "2p": 0.1}),
+        copy("two", mrr={"1p": 0.2, "2p": 0.1, "3p": 0.3}),
+    )
+    write_report(runs, tmp_path / "out.md")
+    lines = (tmp_path / "out.md").read_text().splitlines()
+    assert [
+        re.split(r"\s*\|\s*", line)[2:5]
+        for line in lines
+        if re.match(r"\| (one|two) .*\d\.\d\D", line)
+    ][:2] == [
+        ["**50.0**", "**10.0**", "–"],
+        ["20.0", "**10.0**", "**30.0**"],
+    ]
+    write_report(runs[:1], tmp_path / "alone.md")
+    assert "**" not in (tmp_path / "alone.md").read_text()
+
+
+def test_runs_on_other_queries_have_tables_of_their_own(sketched, copy, tmp_path):
+    runs = [copy("one", mrr={"1p": 0.5}), copy("two", mrr={"1p": 0.2}, queries="0" * 64)]
+    tables, text = written(*runs, out=tmp_path / "out")
+    assert "2 different sets of queries" in text
+    assert "Answering queries on toykg: two\n" in text
+    mrr = [table for table in tables if table[0] == ["", "1p"] and len(table) == 2]
+    assert [["one", "50.0"]] in [table[1:] for table in mrr]
+    assert [["two", "20.0"]] in [table[1:] for table in mrr]
+    assert {"report-types.svg", "report-types-2.svg"} <= {
+        p.name for p in (tmp_path / "out").iterdir()
+    }
+
+
+def test_types_beyond_the_paper_have_a_table_of_their_own(sketched, copy, tmp_path):
+    tables, _ = written(copy(mrr={"mine": 0.1, "2m": 0.2, "1p": 0.3}), out=tmp_path / "out")
+    assert [["", "1p"], ["run", "30.0"]] in tables
+    assert [["", "2m", "mine"], ["run", "20.0", "10.0"]] in tables
+
+
+def test_a_run_that_is_not_finished_is_a_row_that_says_so(sketched, copy, tmp_path):
+    done, stopped, begun = copy("done"), copy("stopped"), copy("begun")
+    for folder in (stopped, begun):
+        (folder / "test.json").unlink()
+        config = (folder / "config.yaml").read_text().replace("epochs: 2", "epochs: 9")
+        (folder / "config.yaml").write_text(config)
+    (begun / "metrics.jsonl").unlink()
+    tables, _ = written(done, stopped, begun, out=tmp_path / "out")
+    name = "stopped (not finished: 2 of 9 epochs)"
+    assert set(row_of(tables, name, place=1).values()) == {"–"}
+    assert row_of(tables, "begun (not finished: 0 of 9 epochs)")["best"] == "–"
+    _, text = written(begun, out=tmp_path / "alone")
+    assert "There are no results on test yet." in text
+    assert "No epoch is finished yet." in text
+
+
+def test_a_run_that_lost_patience_is_finished(copy):
+    folder = copy()
+    (folder / "test.json").unlink()
+    config = (folder / "config.yaml").read_text().replace("epochs: 2", "epochs: 9")
+    (folder / "config.yaml").write_text(re.sub("patience: .*", "patience: 1", config))
+    first, second = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+    second["valid"] = first["valid"]
+    (folder / "metrics.jsonl").write_text(f"{json.dumps(first)}\n{json.dumps(second)}\n")
+    assert read_run(folder).state == "no results on test"
+    assert read_run(folder).best.number == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("run.json", "{", "no run folder"),
+        ("config.yaml", "hidden: many", "config.yaml is damaged"),
+        ("test.json", "[]", "test.json is damaged"),
+        ("test.json", '{"types": {}, "A_P": null, "A_N": null}', "holds no metrics"),
+        ("test.json", json.dumps(results({"1p": float("nan")})), "nan is no number"),
+        ("test.json", json.dumps(results({"1p": 7})), "not between 0 and 1"),
+        ("test.json", json.dumps(results({"1p": True})), "no number"),
+        ("metrics.jsonl", '{"epoch": 1\n', "metrics.jsonl is damaged"),
+        ("metrics.jsonl", '{"epoch": 1, "loss": NaN, "queries_per_second": 1}\n', "no number"),
+        ("metrics.jsonl", '{"epoch": 1e999, "loss": 1, "queries_per_second": 1}\n', "is damaged"),
+        ("metrics.jsonl", "[1]\n", "metrics.jsonl is damaged"),
+    ],
+)
+def test_a_damaged_run_is_one_line_and_nothing_is_written(copy, tmp_path, file, content, message):
+    run = copy()
+    (run / file).write_text(content)
+    assert message in cli("report", run, "-o", tmp_path / "out", code=2).stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_runs_of_one_name_are_told_apart(sketched, copy, tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    runs = [copy("a/run"), copy("b/run")]
+    tables, text = written(*runs, runs[0], out=tmp_path / "out")
+    assert "Report on a/run, b/run" in text
+    assert [row[0] for row in tables[0]] == ["", "a/run", "b/run"]
+
+
+def test_settings_that_differ_come_first(sketched, copy, tmp_path):
+    one, two = copy("one"), copy("two")
+    (two / "config.yaml").write_text(
+        (two / "config.yaml").read_text().replace("hidden: 8", "hidden: 9")
+    )
+    tables, _ = written(one, two, out=tmp_path / "out")
+    assert [["", "one", "two"], ["hidden", "8", "9"]] in tables
+    assert row_of(tables, "seed") == {"one": "0", "two": "0"}
+
+
+def test_a_program_adds_rows_and_sections(sketched, copy, tmp_path):
+    answers = Table(["answer", "score"], [["Poland", "0.9"]], "borders(Germany, ?)")
+    picture = Figure("graph", "<svg xmlns='x'><style>path { fill: red }</style></svg>", "A graph.")
+    tables, text = written(
+        copy(mrr={"1p": 0.5}),
+        out=tmp_path / "out",
+        beside={"frequency": results({"1p": 0.1})},
+        sections=[Section("Questions", ["It was asked.", answers, picture])],
+    )
+    assert [["", "1p"], ["run", "50.0"], ["frequency", "10.0"]] in tables
+    assert [["answer", "score"], ["Poland", "0.9"]] in tables
+    assert text.index("Questions") < text.index("It was asked.") < text.index("Training")
+    html = (tmp_path / "out" / "report.html").read_text()
+    assert "<style>#graph {path { fill: red }}</style>" in html, "its style is its own"
+    with pytest.raises(RunError, match="frequency is damaged"):
+        make_report([tmp_path / "run"], beside={"frequency": {}})
+
+
+def test_runs_can_be_named_and_a_section_can_be_the_first(sketched, copy, tmp_path):
+    run = copy(mrr={"1p": 0.5})
+    sections = [Section("Before", ["One."], first=True), Section("After", ["Two."])]
+    tables, text = written(out=tmp_path / "out", runs={"ε = 0": run}, sections=sections)
+    assert [["", "1p"], ["ε = 0", "50.0"]] in tables
+    assert text.index("Before") < text.index("Runs") < text.index("After")
+
+
+def test_many_runs_have_tables_and_no_pictures(sketched, copy, tmp_path):
+    run, few = copy(mrr={"1p": 0.5}), MOST_PANELS
+    for count, drawn in ((few, {"types", "training"}), (few + 1, set())):
+        names = {f"run {number}": run for number in range(count)}
+        document = make_report(names)
+        assert {figure.name for figure in document.figures} - {"missing"} == drawn
+
+
+def test_what_evaluate_printed_is_a_row_beside_runs(sketched, copy, here):
+    run = copy(mrr={"1p": 0.5})
+    (here / "cqd.json").write_text(json.dumps(results({"1p": 0.25})))
+    cli("report", run, "-o", "out", "--beside", "CQD=cqd.json")
+    assert re.search(r"\| CQD +\| +25.0 +\|", (here / "out" / "report.md").read_text())
+    assert "NAME=FILE" in cli("report", run, "--beside", "cqd.json", code=2).stderr
+    assert "cannot be read" in cli("report", run, "--beside", "CQD=none.json", code=2).stderr
+    (here / "cqd.json").write_text("{}")
+    assert "holds no metrics" in cli("report", run, "--beside", "CQD=cqd.json", code=2).stderr
+
+
+def test_a_report_is_beside_its_run_unless_told_otherwise(sketched, copy, here):
+    one, two = copy("one"), copy("two")
+    assert cli("report", one).stdout.split() == ["report", str(one / "report" / "report.html")]
+    cli("report", one, two)
+    assert (here / "report" / "report.html").is_file()
+    cli("report", one, "-o", "a b/mine.md")
+    assert "](mine-types.svg)" in (here / "a b" / "mine.md").read_text()
+    assert {path.suffix for path in (here / "a b").iterdir()} == {".md", ".svg"}
+    assert not partials(here)
+
+
+def test_a_place_that_cannot_be_written_is_one_line(sketched, copy, tmp_path):
+    run = copy()
+    (tmp_path / "file").write_text("mine")
+    assert "is a file" in cli("report", run, "-o", tmp_path / "file", code=2).stderr
+    assert "cannot be" in cli("report", run, "-o", tmp_path / "file" / "x.html", code=2).stderr
+    (tmp_path / "out" / "report.md").mkdir(parents=True)
+    assert "cannot be written" in cli("report", run, "-o", tmp_path / "out", code=2).stderr
+    assert (tmp_path / "file").read_text() == "mine"
+    assert not partials(tmp_path)
+    with pytest.raises(LmpnnError, match="needs a run"):
+        make_report([])
+
+
+def test_a_report_needs_no_torch(trained, tmp_path):
+    code = """
+import sys
+sys.modules |= dict.fromkeys(("torch", "duckdb", "safetensors"))
+from lmpnn_kge.cli import main
+main(sys.argv[1:])
+"""
+    arguments = ["report", str(trained), "-o", str(tmp_path / "out.html")]
+    subprocess.run([sys.executable, "-c", code, *arguments], check=True, capture_output=True)
+    assert (tmp_path / "out.html").is_file()
+
+
+@pytest.mark.parametrize("name", ["_hidden", "$x$<&>", "名前", "a" * 300, ""])
+def test_plots_take_any_name(name):
+    curve = Curve(name, {1: 2.0, 2: 1.0}, {"A_P": {1: 0.1, 2: 0.2}}, 2)
+    pictures = [
+        plot_curves([curve, Curve("other", {1: 1.0})]),
+        plot_types(["1p", name], {name: {"1p": 0.5}, "other": {name: 0.1}}, {name: {"1p": 0.3}}),
+        plot_missing(["2p", name], {name: {"1 missing": {"2p": 0.2}, "2 missing": {}}}),
+    ]
+    for svg in pictures:
+        assert svg.startswith("<svg")
+        assert "currentColor" in svg
+        assert "Date" not in svg
+        assert "other" in svg or svg is pictures[2]
+
+
+def test_a_picture_of_one_epoch_and_of_one_type_is_drawn():
+    assert "<svg" in plot_curves([Curve("run", {1: 1.0})])
+    assert "<svg" in plot_types(["1p"], {"run": {"1p": 0.5}})

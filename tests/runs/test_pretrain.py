@@ -1,0 +1,413 @@
+"""Embeddings from triples alone, with any backbone, for LibKGE."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+
+from lmpnn_kge import (
+    BackboneError,
+    KnowledgeGraph,
+    LibkgeDataset,
+    RunError,
+    load_backbone,
+    open_backbone,
+    read_checkpoint,
+)
+from lmpnn_kge.backbones.link_prediction import rank_split
+from lmpnn_kge.cli import main
+from lmpnn_kge.graph.knowledge_graph import open_graph
+from lmpnn_kge.settings import Recipe, load_settings
+from lmpnn_kge.training import embedding as pretraining
+from lmpnn_kge.training.embedding import Pretrainer, Questions, pretrain
+from lmpnn_kge.training.folder import RunFolder
+from lmpnn_kge.training.loop import Interrupted, Silent
+
+from ..backbones.test_contract import NAMES
+from ..lmpnn.test_network import Devices
+from ..toy_runs import cli, options, sample_few
+
+SMALL = {"dim": 16, "batch_size": 8, "epochs": 4}
+
+
+def recipe(**changes):
+    return load_settings(Recipe, ["default"], {**SMALL, **changes})
+
+
+def trainer(tmp_path, toy_dataset, name="complex", **changes) -> Pretrainer:
+    folder = RunFolder.create(tmp_path / "training", recipe(**changes), {}, {})
+    return Pretrainer(folder, load_backbone(name), open_graph(toy_dataset), torch.device("cpu"))
+
+
+def test_questions_are_all_pairs_in_both_directions_with_all_their_tails(toy_dataset):
+    graph = LibkgeDataset.open(toy_dataset)
+    triples, relations = graph.triples("train"), len(graph.relation_ids)
+    questions = Questions.of(triples, relations)
+    expected: dict = {}
+    for s, p, o in triples.tolist():
+        expected.setdefault((s, p), set()).add(o)
+        expected.setdefault((o, p + relations), set()).add(s)
+    pairs = zip(questions.heads.tolist(), questions.relations.tolist(), strict=True)
+    found = {pair: set(questions.tails.of(n).tolist()) for n, pair in enumerate(pairs)}
+    assert found == expected
+    assert len(questions) == len(expected)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.25])
+@pytest.mark.parametrize("loss", ["1vsall", "kvsall"])
+@pytest.mark.parametrize("negatives", [0, 7])
+@pytest.mark.parametrize("name", ["complex", "transe", "transh"])
+def test_the_loss_is_the_cross_entropy_of_every_tail_among_what_is_none(
+    tmp_path, toy_dataset, name, negatives, loss, smoothing
+):
+    changes = {"loss": loss, "negatives": negatives, "label_smoothing": smoothing, "penalty": 0.0}
+    made = trainer(tmp_path, toy_dataset, name, **changes)
+    batch = next(made.batches(0, 0))
+    _, found = made.loss_of(batch)
+    total = weights = 0.0
+    backbone = made.backbone
+    scores = backbone.score_tails(batch.heads, batch.relations)
+    for owner, tail in zip(batch.owners.tolist(), batch.tails.tolist(), strict=True):
+        row = scores[owner].double()
+        every = range(len(row)) if batch.negatives is None else batch.negatives.tolist()
+        right = batch.tails[batch.owners == owner].tolist()
+        noise = row[[entity for entity in every if entity not in right]]
+        more = math.log(backbone.num_entities / len(every))
+        one = torch.nn.functional.softplus(torch.logsumexp(noise, 0) + more - row[tail])
+        one += smoothing * (row[tail] - row[list(every)].mean())
+        weight = 1 / (batch.owners == owner).sum().item() if loss == "kvsall" else 1.0
+        total, weights = total + weight * one.item(), weights + weight
+    assert found.item() == pytest.approx(total / weights, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_backbone_learns_its_training_triples_and_opens_again(tmp_path, toy_dataset, name):
+    file = tmp_path / f"{name}.pt"
+    settings = {**SMALL, "dim": 17, "epochs": 30, "patience": 0}
+    pretrain(name, toy_dataset, file, settings=settings)
+    backbone = open_backbone(file, dataset=toy_dataset)
+    assert backbone.reciprocal
+    assert not (tmp_path / f"{name}.pt.training").exists()
+    graph = LibkgeDataset.open(toy_dataset)
+    assert backbone.entity_ids == graph.entity_ids
+    s, p, o = graph.triples("train").T
+    scores = backbone.score_tails(s, p)
+    rank = (scores > scores[np.arange(len(o)), o][:, None]).sum(1)
+    chance = len(graph.entity_ids) / 2
+    assert rank.double().mean() < chance / 2
+
+
+class Stop(Silent):
+    """Raises as a kill would, at a step."""
+
+    def __init__(self, at):
+        self.left = at
+
+    def step(self, queries, loss):
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("name", ["complex", "conve"])  # tables alone, and a network with them
+def test_a_stopped_pretraining_ends_like_one_that_was_not(tmp_path, toy_dataset, name):
+    settings = {**SMALL, "save_minutes": 0, "entity_dropout": 0.2, "relation_dropout": 0.2}
+    whole, stopped = tmp_path / "whole.pt", tmp_path / "stopped.pt"
+    pretrain(name, toy_dataset, whole, settings=settings)
+    for at in (3, 20, 41):
+        with pytest.raises(KeyboardInterrupt):
+            pretrain(name, toy_dataset, stopped, settings=settings, resume=True, watch=Stop(at))
+    pretrain(name, toy_dataset, stopped, resume=True)
+    one, other = open_backbone(whole).tensors(), open_backbone(stopped).tensors()
+    assert all(torch.equal(one[key], other[key]) for key in one)
+
+
+def test_the_same_seed_gives_the_same_bits_on_all_threads(tmp_path):
+    """With rows enough for every thread, and few relations for them to add to at once."""
+    random, threads = np.random.default_rng(0), torch.get_num_threads()
+    graph = tmp_path / "graph"
+    graph.mkdir()
+    for split, count in (("train", 4000), ("valid", 20), ("test", 20)):
+        rows = random.integers([500, 2, 500], size=(count, 3)).tolist()
+        lines = (f"e{s}\tr{p}\te{o}\n" for s, p, o in rows)
+        graph.joinpath(f"{split}.txt").write_text("".join(lines))
+    settings = {"dim": 128, "epochs": 1, "batch_size": 1000, "seed": 3}
+    torch.set_num_threads(4)
+    try:
+        for name, negatives in (("complex", 0), ("complex", 200), ("transe", 200)):
+            made = [tmp_path / f"{name}-{negatives}-{run}.pt" for run in range(3)]
+            for file in made:
+                pretrain(name, graph, file, settings={**settings, "negatives": negatives})
+            first, *others = (open_backbone(file).tensors() for file in made)
+            for other in others:
+                assert all(torch.equal(first[key], other[key]) for key in first)
+    finally:
+        torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("negatives", [0, 7])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_step_waits_for_nothing_and_needs_no_data_for_its_shapes(
+    tmp_path, toy_dataset, name, negatives, monkeypatch
+):
+    """Meta tensors have no data: whatever looks at a value raises."""
+    folder = RunFolder.create(tmp_path / "it", recipe(negatives=negatives), {}, {})
+    graph, device = open_graph(toy_dataset), torch.device("meta")
+    made = Pretrainer(folder, load_backbone(name), graph, device)
+    batch = next(made.batches(0, 0))
+    monkeypatch.setattr(made.optimiser, "step", lambda: None)  # which counts on the host
+    with Devices() as devices:
+        assert made.step(batch).shape == ()
+    assert devices.seen == {"meta"}
+
+
+def test_what_a_batch_does_not_look_up_has_no_gradient_to_walk_through(tmp_path, toy_dataset):
+    made = trainer(tmp_path, toy_dataset, negatives=7, batch_size=2)
+    dense = trainer(tmp_path / "dense", toy_dataset, negatives=7, batch_size=2)
+    dense._look_up = lambda ids, batch: dense.parameters["entities"][ids]
+    for _ in range(3):
+        for one in (made, dense):
+            one.step(next(one.batches(0, one.progress.step)))
+    gradient = made.parameters["entities"].grad
+    assert gradient.is_sparse
+    assert len(gradient.coalesce().values()) < made.template.num_entities
+    torch.testing.assert_close(made.parameters, dense.parameters)
+
+
+@pytest.mark.parametrize(("norm", "power"), [("n3", 3), ("l2", 2)])
+def test_the_penalty_is_on_what_every_triple_looks_up(tmp_path, toy_dataset, norm, power):
+    made = trainer(tmp_path, toy_dataset, penalty=0.5, norm=norm)
+    batch = next(made.batches(0, 0))
+    with_penalty, without = made.loss_of(batch)
+    entities, relations = made.parameters["entities"], made.parameters["relations"]
+    looked_up = [
+        torch.cat([entities[batch.heads[o]], relations[batch.relations[o]], entities[t]])
+        for o, t in zip(batch.owners, batch.tails, strict=True)
+    ]
+    sizes = torch.stack(looked_up).abs().pow(power).sum(1)
+    assert (with_penalty - without).item() == pytest.approx(0.5 * sizes.mean().item(), rel=1e-4)
+
+
+def test_entities_begin_as_small_as_is_asked(tmp_path, toy_dataset):
+    made = trainer(tmp_path, toy_dataset, init=0.03)
+    assert made.parameters["entities"].std().item() == pytest.approx(0.03, rel=0.1)
+
+
+def test_the_learning_rate_is_on_its_way_down(tmp_path, toy_dataset):
+    made = trainer(tmp_path, toy_dataset, learning_rate=0.5)
+    assert [made.rate(step, 10) for step in (0, 5, 10)] == [0.5, 0.25, 0.0]
+
+
+def test_dropout_takes_part(tmp_path, toy_dataset):
+    for number, changes in enumerate([{"entity_dropout": 0.5}, {"relation_dropout": 0.5}]):
+        plain = trainer(tmp_path / f"{number}a", toy_dataset, penalty=0.0)
+        other = trainer(tmp_path / f"{number}b", toy_dataset, **{"penalty": 0.0, **changes})
+        batch = next(plain.batches(0, 0))
+        assert plain.loss_of(batch)[0] != other.loss_of(batch)[0], changes
+
+
+class Told(Silent):
+    """Keeps what is told before the long wait."""
+
+    def start(self, folder, facts):
+        self.facts = facts
+
+
+def test_what_is_in_no_training_triple_is_told(tmp_path, graph):
+    told = Told()
+    pretrain("conve", graph, tmp_path / "one.pt", settings={**SMALL, "dim": 10}, watch=told)
+    assert told.facts["note 1"] == "2 of its entities are in no training triple"  # e18 and e19
+    assert told.facts["backbone"] == "conve of width 9"  # the nearest that it can have
+    with (graph / "train.txt").open("a") as stream:
+        stream.writelines(f"e{n}\tr0\te{n}\n" for n in range(20))
+    pretrain("conve", graph, tmp_path / "other.pt", settings=SMALL, watch=told)
+    assert "note 1" not in told.facts
+
+
+def test_what_is_no_number_to_train_stays_as_it_is(tmp_path, toy_dataset):
+    @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+    class Permuted(load_backbone("distmult")):
+        order: torch.Tensor  # [d], whole numbers
+
+        def forward(self, heads, relations):
+            return super().forward(heads, relations)[:, self.order]
+
+        @classmethod
+        def random_fields(cls, dim, generator):
+            return {"order": torch.randperm(dim, generator=generator)}
+
+    folder = RunFolder.create(tmp_path / "it", recipe(), {}, {})
+    made = Pretrainer(folder, Permuted, open_graph(toy_dataset), torch.device("cpu"))
+    made.step(next(made.batches(0, 0)))
+    assert set(made.parameters) == {"entities", "relations"}
+    assert made.backbone.to(dtype=torch.float64).order.dtype == torch.int64
+
+
+def test_the_default_settings_by_name_are_those_of_the_score(tmp_path, toy_dataset):
+    for name, config in (("one", None), ("other", "default")):
+        pretrain("transe", toy_dataset, tmp_path / f"{name}.pt", config=config, settings=SMALL)
+    one, other = (open_backbone(tmp_path / f"{name}.pt") for name in ("one", "other"))
+    assert torch.equal(one.entities, other.entities)
+
+
+def test_something_else_is_not_gone_on_with(tmp_path, toy_dataset):
+    file = tmp_path / "a.pt"
+    with pytest.raises(KeyboardInterrupt):
+        pretrain("complex", toy_dataset, file, settings=SMALL, watch=Stop(3))
+    with pytest.raises(RunError, match="--resume"):
+        pretrain("complex", toy_dataset, file, settings=SMALL)
+    with pytest.raises(RunError, match="another dim"):
+        pretrain("complex", toy_dataset, file, settings={"dim": 8}, resume=True)
+    with pytest.raises(RunError, match="another backbone"):
+        pretrain("distmult", toy_dataset, file, resume=True)
+
+
+def test_a_loss_that_is_no_number_is_an_error_and_keeps_the_last_state(tmp_path, toy_dataset):
+    with pytest.raises(RunError, match="learning_rate"):
+        pretrain(
+            "transe", toy_dataset, tmp_path / "a.pt", settings={**SMALL, "learning_rate": 1e38}
+        )
+    assert not (tmp_path / "a.pt").exists()
+
+
+def test_the_command_trains_ranks_and_writes(tmp_path, toy_dataset):
+    file = tmp_path / "toy.pt"
+    result = CliRunner().invoke(main, [
+        "pretrain", "--backbone", "distmult", "--dataset", str(toy_dataset), "-o", str(file),
+        "--set", "dim=8", "--epochs", "2", "--seed", "3",
+    ])  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "test, filtered: MRR 0." in result.stdout
+    shown = CliRunner().invoke(main, ["inspect", str(file), "--json"])
+    facts = json.loads(shown.stdout)
+    assert (facts["model"], facts["reciprocal"], facts["epoch"]) == ("DistMult", True, 2)
+    # Which is LibKGE's name for what is filtered by train, valid and test.
+    assert facts["validation"]["metric"] == "mean_reciprocal_rank_filtered_with_test"
+
+
+def test_a_folder_of_named_triples_is_a_graph_to_the_end(tmp_path, toy_dataset):
+    graph, folder = LibkgeDataset.open(toy_dataset), tmp_path / "mine"
+    folder.mkdir()
+    for split in ("train", "valid", "test"):
+        lines = [
+            f"{graph.entity_ids[s]}\t{graph.relation_ids[p]}\t{graph.entity_ids[o]}\n"
+            for s, p, o in graph.triples(split).tolist()
+        ]
+        (folder / f"{split}.txt").write_text("".join(lines))
+    file, run = tmp_path / "mine.pt", tmp_path / "run"
+    given = ["--backbone", "distmult", "--dataset", folder]
+    cli("pretrain", *given, "-o", file, "--set", "dim=8", "--epochs", 2)
+    assert open_backbone(file, dataset=folder).entity_ids[0] in graph.entity_ids
+    assert "MRR" in cli("inspect", file, "--dataset", folder, "--rank", "test").stdout
+    sample_few(KnowledgeGraph.open(folder), tmp_path / "mine-queries")
+    cli("train", "--checkpoint", file, "--out", run, *options())  # finds the folder beside the file
+    asked = "friend_of(person/sven_ekdal, ?)"
+    found = cli("ask", run, asked, "-k", 1).stdout
+    assert found.split()[1] in graph.entity_ids
+
+
+def test_an_interrupt_tells_how_to_go_on(tmp_path, toy_dataset, monkeypatch):
+    def stop(*arguments, **options):
+        raise Interrupted
+
+    monkeypatch.setattr("lmpnn_kge.training.embedding.Pretrainer.train", stop)
+    file = tmp_path / "a b.pt"
+    arguments = ["pretrain", "--backbone", "transe", "--dataset", str(toy_dataset), "-o", str(file)]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 130
+    assert result.stdout.rstrip().endswith(f"-o '{file}' --resume")
+
+
+def test_what_could_not_be_written_is_found_before_training(tmp_path, toy_dataset, monkeypatch):
+    class Nameless(load_backbone("distmult")):
+        libkge_models = ()
+
+    monkeypatch.setattr(pretraining, "load_backbone", lambda name: Nameless)
+    with pytest.raises(BackboneError, match=r"set libkge_models, or write it to a .safetensors"):
+        pretrain("nameless", toy_dataset, tmp_path / "it.pt")
+    assert not list(tmp_path.iterdir())
+
+
+def test_any_backbone_is_written_as_safetensors(tmp_path, toy_dataset):
+    file = tmp_path / "it.safetensors"
+    pretrain("distmult", toy_dataset, tmp_path / "it.pt", settings=SMALL)
+    pretrain("distmult", toy_dataset, file, settings=SMALL)
+    package, other = open_backbone(tmp_path / "it.pt"), open_backbone(file)
+    assert torch.equal(package.entities, other.entities)
+    assert package.relation_ids == other.relation_ids
+    assert read_checkpoint(file).dataset == read_checkpoint(tmp_path / "it.pt").dataset
+
+
+def test_what_is_there_is_not_written_over(tmp_path, toy_dataset):
+    file = tmp_path / "it.pt"
+    file.write_text("mine")
+    for place in (file, tmp_path):
+        for resume in (False, True):
+            with pytest.raises(RunError, match="is there already"):
+                pretrain("complex", toy_dataset, place, settings=SMALL, resume=resume)
+    assert list(tmp_path.iterdir()) == [file]
+    assert file.read_text() == "mine"
+
+
+@pytest.fixture
+def graph(tmp_path):
+    """A small folder of named triples, to change."""
+    folder = tmp_path / "graph"
+    folder.mkdir()
+    lines = [f"e{n}\tr{n % 2}\te{(n + 1 + n % 3) % 20}\n" for n in range(20)]
+    for split, part in (("train", lines[:16]), ("valid", lines[16:18]), ("test", lines[18:])):
+        (folder / f"{split}.txt").write_text("".join(part))
+    return folder
+
+
+def test_without_valid_triples_the_last_state_is_written(tmp_path, graph):
+    (graph / "valid.txt").write_text("")
+    assert pretrain("complex", graph, tmp_path / "it.pt", settings=SMALL) is not None
+    assert read_checkpoint(tmp_path / "it.pt").validation is None
+    made = trainer(tmp_path, graph)
+    made.train(Silent())
+    best, epoch = made.best()
+    assert epoch == read_checkpoint(tmp_path / "it.pt").epoch == SMALL["epochs"]
+    assert torch.equal(best.entities, made.backbone.entities)
+    assert torch.equal(best.entities, open_backbone(tmp_path / "it.pt").entities)
+
+
+def test_the_best_state_is_written_with_its_epoch_and_its_figure(tmp_path, toy_dataset):
+    file = tmp_path / "it.pt"
+    settings = {**SMALL, "epochs": 30, "patience": 4, "penalty": 0.0, "learning_rate": 0.5}
+    pretrain("rescal", toy_dataset, file, settings=settings)
+    written, graph = read_checkpoint(file), LibkgeDataset.open(toy_dataset)
+    assert written.epoch < 30 - 4
+    assert written.validation.epoch == written.epoch
+    ranked = rank_split(open_backbone(file, dataset=toy_dataset), graph, "valid")
+    assert written.validation.value == pytest.approx(ranked.mrr)
+
+
+def test_a_graph_without_training_triples_is_refused(tmp_path, graph):
+    (graph / "train.txt").write_text("")
+    with pytest.raises(RunError, match="graph has no training triples"):
+        pretrain("complex", graph, tmp_path / "it.pt", settings=SMALL)
+
+
+def test_a_graph_that_has_changed_is_not_gone_on_with(tmp_path, graph):
+    file = tmp_path / "it.pt"
+    with pytest.raises(KeyboardInterrupt):
+        pretrain("complex", graph, file, settings=SMALL, watch=Stop(1))
+    with (graph / "train.txt").open("a") as stream:
+        stream.write("e1\tr1\te1\n")
+    with pytest.raises(RunError, match="began with another graph; go on with the same"):
+        pretrain("complex", graph, file, resume=True)
+
+
+def test_a_network_takes_smaller_steps_than_the_tables(tmp_path, toy_dataset):
+    made = trainer(tmp_path, toy_dataset, "conve", learning_rate=0.5, network_share=0.125)
+    before = {name: tensor.detach().clone() for name, tensor in made.parameters.items()}
+    made.step(next(made.batches(0, 0)))
+    steps = {n: (t.detach() - before[n]).abs().max().item() for n, t in made.parameters.items()}
+    # The first step of Adagrad is the rate itself wherever there is a gradient.
+    assert steps["entities"] == pytest.approx(0.5, rel=1e-3)
+    assert steps["filters"] == pytest.approx(0.5 / 8, rel=1e-3)

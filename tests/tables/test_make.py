@@ -1,0 +1,493 @@
+"""Tables: every network trained once, used again, gone on with; rows that say what they are."""
+
+import dataclasses
+import json
+import shutil
+import signal
+import statistics
+from pathlib import Path
+
+import pytest
+
+from lmpnn_kge import Backbone, ConfigError, LmpnnError, Run, RunError, make_table, write_checkpoint
+from lmpnn_kge.backbones.open import open_backbone
+from lmpnn_kge.cli.progress import TrainingBar
+from lmpnn_kge.methods.results import compare_seeds, percent_of
+from lmpnn_kge.queries.store import QueryStore, write_store
+from lmpnn_kge.reports.published import ABLATION, published
+from lmpnn_kge.tables.file import read_table
+from lmpnn_kge.tables.plan import gather_all, plan_rows
+from lmpnn_kge.tables.section import Line, table_section
+
+from ..conftest import TOY
+from ..reports.test_report import results
+from ..toy_runs import (
+    CHECKPOINTS,
+    ROTATE,
+    TYPES,
+    cli,
+    options,
+    partials,
+    result_of,
+    start,
+    tiny,
+    train_tiny,
+)
+from ..training.test_resume import Stop
+
+ROWS = """
+ε = 0: {epsilon: 0}
+ε = 0.1: {epsilon: 0.1}   # as the base has it
+merged: {union: merge}
+"""
+BASE, ZERO = "rotate", "rotate,epsilon=0.0"
+TRANSE = CHECKPOINTS / "transe.package.pt"
+
+
+@pytest.fixture(scope="module")
+def queries(tmp_path_factory, toy_queries):
+    """Queries as BetaE has them: none to train on has a disjunction."""
+    return changed(toy_queries, tmp_path_factory.mktemp("table") / "queries")
+
+
+def changed(folder, out, **changes):
+    store = QueryStore.open(folder)
+    train = {name: found for name, found in store.splits["train"].items() if name != "2u"}
+    write_store(out, dataclasses.replace(store, splits={**store.splits, "train": train}, **changes))
+    return out
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("table") / "mine.yaml"
+    path.write_text(ROWS)
+    return path
+
+
+@pytest.fixture(scope="module")
+def arguments(file, queries):
+    """Of a command that makes a small table."""
+    given = ["--checkpoint", ROTATE, "--dataset", TOY / "dataset", "--queries", queries]
+    return ["table", file, *given, *options(epochs=1)]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, arguments):
+    """A table with the command's output."""
+    folder = tmp_path_factory.mktemp("made") / "table"
+    return folder, cli(*arguments, "--out", folder)
+
+
+@pytest.fixture
+def copy(made, tmp_path):
+    """One that may be changed."""
+    return shutil.copytree(made[0], tmp_path / "copy")
+
+
+def make(queries, out, table="backbones", checkpoints=(ROTATE,), **more):
+    """A table of networks as they begin."""
+    settings = tiny(epochs=0, **more.pop("settings", {}))
+    more = {"dataset": TOY / "dataset", "queries": queries, "out": out, **more}
+    return make_table(table, checkpoints, settings=settings, **more)
+
+
+def plan(text, queries, tmp_path, checkpoints=(ROTATE,), seeds=None):
+    """The rows of a table that nothing is trained for."""
+    (tmp_path / "plan.yaml").write_text(text)
+    materials = gather_all(checkpoints, None, TOY / "dataset", queries, sample=None)
+    configs = read_table(tmp_path / "plan.yaml", "tiny")
+    return list(plan_rows(Path("out"), configs, materials, seeds))
+
+
+def folders(rows):
+    return {row.label: [job.folder.name for job in row.jobs] for row in rows}
+
+
+def saved(folder):
+    return json.loads((folder / "table.json").read_text())["rows"]
+
+
+def times(folder):
+    files = (path for path in folder.rglob("*") if path.is_file() and "report" not in path.parts)
+    return {path: path.stat().st_mtime_ns for path in files if path.name != "table.json"}
+
+
+# What is trained
+
+
+def test_rows_with_the_same_settings_are_one_run_and_each_is_what_train_makes(
+    made, tmp_path, queries
+):
+    folder, _ = made
+    assert {path.parent.name for path in folder.glob("*/run.json")} == {BASE, ZERO}
+    rows = saved(folder)
+    assert {label: row["runs"] for label, row in rows.items()} == {
+        "base": [BASE],
+        "ε = 0": [ZERO],
+        "ε = 0.1 (= base)": [BASE],
+        "merged": [BASE],
+    }
+    assert rows["base"]["results"] == rows["ε = 0.1 (= base)"]["results"]
+    train_tiny(queries, tmp_path / "alone", epochs=1, epsilon=0)
+    assert result_of(folder / ZERO) == result_of(tmp_path / "alone")
+    assert rows["ε = 0"]["results"] == [result_of(folder / ZERO)["test"]]
+
+
+def test_what_only_differs_in_evaluation_is_only_evaluated(made):
+    folder, _ = made
+    rows = saved(folder)
+    (base,), (merged,) = rows["base"]["results"], rows["merged"]["results"]
+    assert rows["merged"]["runs"] == [BASE]
+    assert merged == Run.open(folder / BASE).evaluate("test", union="merge")
+    assert {name for name in TYPES if base["types"][name] != merged["types"][name]} == {"2u"}
+
+
+def test_a_disjunction_among_the_training_queries_is_trained_for(toy_queries, queries, tmp_path):
+    text = "merged: {union: merge}"
+    assert folders(plan(text, queries, tmp_path))["merged"] == [BASE]
+    assert folders(plan(text, toy_queries, tmp_path))["merged"] == ["rotate,union=merge"]
+
+
+def test_the_first_row_with_some_settings_decides_how_its_network_is_trained(queries, tmp_path):
+    text = "a: {epsilon: 0, union: merge}\nb: {epsilon: 0}\nc: {union: merge, epsilon: 0.0}"
+    rows = plan(text, queries, tmp_path)
+    folder = "rotate,epsilon=0.0,union=merge"
+    assert folders(rows) == {"base": [BASE], "a": [folder], "b": [folder], "c (= a)": [folder]}
+    assert [row.asked_otherwise for row in rows] == [False, False, True, False]
+
+
+def test_many_changes_make_a_name_that_a_file_system_takes(queries, tmp_path):
+    changes = "hidden: 1, hidden_layers: 2, epsilon: 0.3, depth_shift: 1, constants: updated, "
+    changes += "messages: cat, temperature: 0.3, negatives: all, batch_size: 1, warmup: 0, "
+    text = f"a: {{{changes} patience: 1}}\nb: {{{changes} patience: 2}}"
+    names = [name for (name,) in folders(plan(text, queries, tmp_path)).values()]
+    assert len(set(names)) == 3
+    assert max(map(len, names)) < 150
+
+
+def test_a_row_for_every_checkpoint_by_the_name_of_its_backbone(here, queries):
+    made = make(queries, None, checkpoints=[ROTATE, TRANSE, ROTATE])
+    assert list(made.rows) == ["rotate", "transe"]
+    assert made.folder == Path("tables/backbones-toykg")
+    assert {path.parent.name for path in made.folder.glob("*/run.json")} == {"rotate", "transe"}
+    before = times(made.folder / "rotate")
+    more = CHECKPOINTS / "rotate-l2.package.pt"
+    again = make(queries, None, checkpoints=[ROTATE, TRANSE, more])
+    labels = ["rotate (rotate.package.pt)", "transe", "rotate (rotate-l2.package.pt)"]
+    assert list(again.rows) == labels
+    assert times(made.folder / "rotate") == before
+    assert (made.folder / "rotate-rotate-l2.package.pt" / "test.json").is_file()
+
+
+def test_rows_of_several_checkpoints_are_called_by_both(queries, tmp_path):
+    rows = plan("ε = 0: {epsilon: 0}\nsame: {}", queries, tmp_path, [ROTATE, TRANSE])
+    assert folders(rows) == {
+        "rotate, base": [BASE],
+        "rotate, ε = 0": [ZERO],
+        "rotate, same (= rotate, base)": [BASE],
+        "transe, base": ["transe"],
+        "transe, ε = 0": ["transe,epsilon=0.0"],
+        "transe, same (= transe, base)": ["transe"],
+    }
+    assert [row.base for row in rows] == ["rotate, base"] * 3 + ["transe, base"] * 3
+
+
+# What is there
+
+
+def test_a_finished_table_is_made_again_without_training(made, copy, arguments, monkeypatch):
+    def never(*given, **more):
+        raise AssertionError("nothing is to be computed")
+
+    monkeypatch.setattr("lmpnn_kge.tables.make.train_on", never)
+    monkeypatch.setattr(Run, "evaluate", never)
+    before = times(copy)
+    again = cli(*arguments, "--out", copy)
+    assert times(copy) == before
+    assert again.stdout.replace(str(copy), str(made[0])) == made[1].stdout
+    lines = again.stderr.splitlines()
+    assert lines == [
+        "training  1 of 2: base is there already",
+        "training  2 of 2: ε = 0 is there already",
+    ]
+
+
+def test_a_table_says_what_it_does_and_what_is_the_same_for_all_rows_once(made):
+    _, result = made
+    first = [line.split()[0] for line in result.stderr.splitlines()]
+    assert first == [
+        *("training", "backbone", "queries", "computes", "run", "epoch"),
+        *("training", "run", "epoch"),
+    ]
+    assert "training  2 of 2: ε = 0\n" in result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0] == "MRR on test queries, in per cent:"
+    assert lines[2].split() == list(TYPES)
+    assert [line[:16].strip() for line in lines[3:7]] == list(saved(made[0]))
+    assert lines[-1] == f"report    {made[0]}/report/report.html"
+
+
+def test_a_stopped_table_goes_on_to_the_same_end(here, made, arguments, monkeypatch):
+    with monkeypatch.context() as patch:
+        stop = Stop(patch)
+        patch.setattr(TrainingBar, "step", lambda self, *given: stop.step(*given))
+        result = cli(*arguments, code=130)
+        assert result.stdout == "stopped and saved; the same command goes on\n"
+    (folder,) = (here / "tables").iterdir()
+    assert folder.name == "mine-toykg-rotate"
+    assert not (folder / BASE / "test.json").exists()
+    assert "1 of 2: base\n" in cli(*arguments).stderr
+    for name in (BASE, ZERO):
+        assert result_of(folder / name) == result_of(made[0] / name)
+    assert saved(folder) == saved(made[0])
+
+
+def test_a_killed_table_goes_on_to_the_same_end(here, made, arguments):
+    process = start(*arguments, "--out", "killed", cwd=here)
+    while "2 of 2" not in (line := process.stderr.readline()):
+        assert line
+    process.kill()
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    before = times(here / "killed" / BASE)
+    assert "1 of 2: base is there already" in cli(*arguments, "--out", "killed").stderr
+    assert before.items() <= times(here / "killed" / BASE).items()
+    for name in (BASE, ZERO):
+        assert result_of(here / "killed" / name) == result_of(made[0] / name)
+    assert saved(here / "killed") == saved(made[0])
+    assert partials(here) == []
+
+
+def test_an_interrupt_of_an_evaluation_is_gone_on_with(copy, arguments, monkeypatch):
+    def interrupted(*given, **more):
+        raise KeyboardInterrupt
+
+    (copy / BASE / "test-merge.json").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr("lmpnn_kge.methods.results.evaluate", interrupted)
+        stdout = cli(*arguments, "--out", copy, code=130).stdout
+    assert stdout == "stopped; the same command goes on\n"
+    cli(*arguments, "--out", copy)
+    assert (copy / BASE / "test-merge.json").is_file()
+
+
+def test_more_epochs_for_one_run_leave_no_results_of_fewer(copy, arguments):
+    cli("train", "--resume", "--out", copy / BASE, "--epochs", 2)
+    assert not (copy / BASE / "test-merge.json").exists()
+    stderr = cli(*arguments, "--out", copy, code=2).stderr
+    assert f"{BASE} began with other settings of epochs" in stderr
+
+
+# What is wrong
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: {epsilo: 0}", "the row 'a': there is no setting 'epsilo'; did you mean 'epsilon'?"),
+        ("a: {epsilon: no}", "the row 'a': epsilon is 'False', but must be a number"),
+        ("a: {temperature: 0}", "the row 'a': temperature is 0.0, but must be above 0"),
+        ("a: 3", "the row 'a' has '3' in place of settings"),
+        ("a:", "the row 'a' has 'None' in place of settings"),
+        ("1: {epsilon: 0}", "has a row called '1': a name is text, in quotes"),
+        ('"a\\nb": {epsilon: 0}', "has a row called 'a"),
+        ("base: {epsilon: 0}", "'base' is the row that changes nothing"),
+        ("- a", "must hold lines of the form"),
+        ("a: {", "cannot be read"),
+    ],
+)
+def test_a_mistake_in_a_file_is_said_before_anything_is_done(here, queries, text, words):
+    (here / "mine.yaml").write_text(text)
+    given = ["--checkpoint", ROTATE, "--queries", queries]
+    assert words in cli("table", "mine.yaml", *given, code=2).stderr
+    assert [path.name for path in here.iterdir()] == ["mine.yaml"]
+
+
+def test_an_unknown_table_is_said_with_those_there_are(here):
+    stderr = cli("table", "ablatoin", "--checkpoint", ROTATE, code=2).stderr
+    assert "no table is called 'ablatoin'; did you mean 'ablation'? choose from: " in stderr
+    assert "ablation, backbones, or a file that ends in .yaml" in stderr
+    assert "cannot be read" in cli("table", "no.yaml", "--checkpoint", ROTATE, code=2).stderr
+    given = ["--checkpoint", ROTATE, "--beside", "none.json"]
+    assert "not of the form NAME=FILE" in cli("table", "ablation", *given, code=2).stderr
+    assert "Missing option '--checkpoint'" in cli("table", "ablation", code=2).stderr
+    with pytest.raises(RunError, match="give a checkpoint"):
+        make_table("ablation", [])
+
+
+def other_graph(tmp_path, renamed):
+    """A checkpoint in which some entities have other names."""
+    backbone: Backbone = open_backbone(TRANSE, dataset=TOY / "dataset")
+    names = [f"new {n}" if i < renamed else n for i, n in enumerate(backbone.entity_ids)]
+    file = tmp_path / "other.pt"
+    write_checkpoint(file, dataclasses.replace(backbone, entity_ids=names), dataset="other")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("renamed", "words"), [(3, "knows other queries of"), (40, "is of another graph than")]
+)
+def test_a_checkpoint_of_another_graph_is_refused(here, queries, renamed, words):
+    file = other_graph(here, renamed)
+    with pytest.raises(RunError, match=words):
+        make(queries, here / "out", checkpoints=[ROTATE, file], dataset=None)
+    assert not (here / "out").exists()
+
+
+def test_queries_that_nothing_can_be_ranked_on_are_refused(tmp_path, queries):
+    store = QueryStore.open(queries)
+    for split, words in (("test", "no hard answers in 'test'"), ("train", "no training queries")):
+        rest = {name: found for name, found in store.splits.items() if name != split}
+        write_store(tmp_path / split, dataclasses.replace(store, splits=rest))
+        with pytest.raises(RunError, match=words):
+            make(tmp_path / split, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_other_settings_checkpoint_or_queries_is_left_alone(
+    copy, queries, file, tmp_path
+):
+    other = changed(queries, tmp_path / "other", provenance={"seed": 1})
+    begun = {"settings": {"epochs": 1}, "queries": queries, "checkpoints": [ROTATE]}
+    for change, words in (
+        ({"settings": {"epochs": 2}}, "began with other settings of epochs; .* another --out"),
+        ({"settings": {"epochs": 1, "hidden": 9}}, "began with other settings of hidden"),
+        ({"queries": other}, r"are not the queries that .* began with; choose another --out"),
+        (
+            {"checkpoints": [CHECKPOINTS / "rotate-l2.package.pt"]},
+            r"is not the checkpoint that .* began with; choose another --out",
+        ),
+    ):
+        given = begun | change
+        before = times(copy)
+        with pytest.raises(LmpnnError, match=words):
+            make_table(
+                file,
+                given["checkpoints"],
+                dataset=TOY / "dataset",
+                queries=given["queries"],
+                settings=tiny(**given["settings"]),
+                out=copy,
+            )
+        assert times(copy) == before
+
+
+def test_what_is_no_table_is_not_written_to(made, queries, tmp_path, monkeypatch):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("")
+    (tmp_path / "file").write_text("")
+    monkeypatch.chdir(tmp_path)
+    for out in (made[0] / BASE, "full", "file"):
+        with pytest.raises(LmpnnError, match="is there and holds something else"):
+            make(queries, out)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "full"]
+
+
+def test_damaged_results_are_named(copy, arguments):
+    (copy / ZERO / "test.json").write_text('{"types": {}}')
+    assert "test.json is damaged" in cli(*arguments, "--out", copy, code=2).stderr
+
+
+# Seeds
+
+
+def test_seeds_are_runs_whose_mean_and_standard_deviation_are_shown(made, copy, arguments):
+    before = times(copy / BASE)
+    result = cli(*arguments, "--out", copy, "--seeds", 3)
+    assert times(copy / BASE) == before
+    assert "1 of 6: base, seed 0 is there already" in result.stderr
+    rows = saved(copy)
+    assert rows["ε = 0"]["runs"] == [ZERO, f"{ZERO},seed=1", f"{ZERO},seed=2"]
+    found = [result_of(copy / name)["test"] for name in rows["ε = 0"]["runs"]]
+    assert rows["ε = 0"]["results"] == found
+    values = [100 * one["types"]["2p"]["mrr"] for one in found]
+    assert len(set(values)) == 3
+    header, *lines = result.stdout.splitlines()[2:7]
+    cells = next(line for line in lines if line.startswith("ε = 0  ")).split()[3:]
+    shown = dict(zip(header.split(), cells, strict=True))["2p"]
+    assert shown == f"{sum(values) / 3:.1f}±{statistics.stdev(values):.1f}"
+    assert len({len(line) for line in lines}) == 1
+    text = (copy / "report" / "report.md").read_text()
+    assert "the mean ± the standard deviation of 3 seeds" in text
+    assert f"| {shown} |" in text
+    assert "merged, seed 2" in text
+
+
+def test_a_mean_needs_all_its_values():
+    assert percent_of([0.1, 0.2, 0.3]) == "20.0±10.0"
+    assert percent_of([0.5]) == "50.0"
+    assert percent_of([0.5, None]) == percent_of([]) == percent_of([None]) == ""
+    rows = {"a": [results({"1p": 0.1}), results({"1p": 0.3})], "b": [results({"2p": 1.0})]}
+    assert compare_seeds(rows).splitlines() == [
+        "         1p    2p",
+        "a 20.0±14.1      ",
+        "b           100.0",
+    ]
+
+
+def test_seeds_are_not_said_twice(here, queries):
+    given = ["--checkpoint", ROTATE, "--queries", queries, "--seeds", 2]
+    stderr = cli("table", "ablation", *given, "--seed", 1, code=2).stderr
+    assert "the settings have a seed, but --seeds gives every row its own" in stderr
+    (here / "mine.yaml").write_text("a: {seed: 5}")
+    assert "the row 'a' of mine.yaml has a seed" in cli("table", "mine.yaml", *given, code=2).stderr
+    with pytest.raises(ConfigError, match="0 seeds are none"):
+        make(queries, here / "out", seeds=0)
+
+
+# The report
+
+
+def test_the_report_shows_all_runs_once_and_the_table_before_them(made):
+    text = (made[0] / "report" / "report.md").read_text()
+    assert text.startswith("# mine on toykg\n\n## The table\n")
+    overview = text.partition("## Runs")[2].partition("##")[0]
+    assert [line.split("|")[1].strip() for line in overview.splitlines() if "RotatE" in line] == [
+        "base",
+        "ε = 0",
+    ]
+    answering = text.partition("## Answering")[2]
+    assert "| merged " in answering
+    assert "(= base)" not in answering
+
+
+def test_rows_of_the_paper_stand_beside_ours(tmp_path, queries):
+    named = changed(queries, tmp_path / "queries", graph="fb15k-237")
+    (tmp_path / "mine.yaml").write_text("ε = 0: {epsilon: 0}\nmine: {epsilon: 0.3}")
+    made = make(named, tmp_path / "ablation", tmp_path / "mine.yaml")
+    text = (made.folder / "report" / "report.md").read_text()
+    for name in ("best choice", "ε = 0"):
+        assert f"published: LMPNN (ComplEx 2000D, {name})" in text
+    made = make(named, tmp_path / "backbones", checkpoints=[ROTATE])
+    table = (made.folder / "report" / "report.md").read_text().partition("## Runs")[0]
+    assert "published: LMPNN (RotatE 256D)" in table
+    assert "ComplEx" not in table
+
+
+def test_what_a_change_does_is_shown_beside_what_it_does_in_the_paper():
+    types = dict.fromkeys(published()[0].mrr, 0.2)
+    rows = {row.setting: row for row in published(table=ABLATION)}
+    base = Line("base", [results(types)], "base", rows["best choice"])
+    worse = [results({name: value / 2 for name, value in types.items()})]
+    lines = [base, Line("ε = 0", worse, "base", rows["ε = 0"]), Line("mine", worse, "base")]
+    section = table_section(lines)
+    assert section.first
+    _, changes = section.blocks
+    assert list(changes.rows) == [
+        ["base", "20.0", "0.0", "24.1", "0.0", "20.0", "0.0", "7.8", "0.0"],
+        ["ε = 0", "10.0", "−10.0", "22.3", "−1.8", "10.0", "−10.0", "6.8", "−1.0"],
+    ]
+    assert len(table_section([dataclasses.replace(base, published=None)]).blocks) == 1
+
+
+def test_results_of_something_else_can_stand_beside(tmp_path, queries):
+    other = results(dict.fromkeys(TYPES, 0.5))
+    made = make(queries, tmp_path / "out", beside={"cqd": other})
+    assert list(made.rows) == ["rotate", "cqd"]
+    assert str(made).splitlines()[-1].split() == ["cqd", *["50.0"] * len(TYPES)]
+    assert saved(made.folder)["cqd"] == {"results": [other]}
+    assert "| cqd " in (made.folder / "report" / "report.md").read_text()
+    for label, found, words in (("rotate", other, "is a row of the table"), ("x", {}, "damaged")):
+        with pytest.raises(RunError, match=words):
+            make(queries, tmp_path / "another", beside={label: found})
+    assert not (tmp_path / "another").exists()

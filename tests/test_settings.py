@@ -1,0 +1,165 @@
+"""Settings: every one named, typed and checked, and a mistake said in one line."""
+
+import dataclasses
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from lmpnn_kge import settings as configs
+from lmpnn_kge.cli import main
+from lmpnn_kge.errors import ConfigError
+from lmpnn_kge.settings import Config, load_config, make_settings, parse_settings, shipped, to_yaml
+
+
+def cli(*arguments, code=0):
+    result = CliRunner().invoke(main, ["config", *map(str, arguments)])
+    assert result.exit_code == code, result.output
+    if code:
+        assert result.stderr.startswith("Error: ")
+        assert result.stderr.count("\n") == 1
+        assert result.stdout == ""
+    return result
+
+
+def test_without_anything_the_default_file_holds():
+    (values,) = (yaml.safe_load(shipped()["default"].read_text()),)
+    assert dataclasses.asdict(load_config()) == values
+    assert list(values) == [field.name for field in dataclasses.fields(Config)]
+
+
+def test_single_settings_win_over_a_file_and_a_file_over_the_default(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("hidden: 7\nepochs: 3\n")
+    config = load_config(file, {"epochs": 4})
+    assert (config.hidden, config.epochs) == (7, 4)
+    assert dataclasses.replace(config, hidden=4096, epochs=20) == load_config()
+
+
+def test_an_empty_file_changes_nothing(tmp_path):
+    (tmp_path / "empty.yml").write_text("# nothing\n")
+    assert load_config(tmp_path / "empty.yml") == load_config()
+
+
+@pytest.mark.parametrize("name", sorted(shipped()))
+def test_what_is_shown_loads_back_to_the_same(tmp_path, name):
+    arguments = ("--set", "seed=3", "--set", "epsilon=1e-7", "--set", "schedule=linear")
+    file = tmp_path / "shown.yaml"
+    file.write_text(cli("show", "--config", name, *arguments).stdout)
+    settings = {"seed": 3, "epsilon": 1e-7, "schedule": "linear"}
+    assert load_config(file) == load_config(name, settings)
+    assert to_yaml(load_config(file)) == file.read_text()
+
+
+def test_the_list_has_a_line_for_every_file():
+    lines = cli("list").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == sorted(shipped())
+    assert all(len(line.split()) > 3 for line in lines)
+
+
+def test_an_installed_package_reads_its_own_folder_and_no_other(tmp_path, monkeypatch):
+    for folder in ("own", "of-another-package"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "default.yaml").write_text(folder)
+    monkeypatch.setattr(configs, "FOLDERS", (tmp_path / "own", tmp_path / "of-another-package"))
+    assert shipped() == {"default": tmp_path / "own" / "default.yaml"}
+
+
+@pytest.mark.parametrize("text", ["1e-4", "1.0e-4", "0.0001", "'1e-4'", " 1e-4 "])
+def test_a_number_may_be_written_as_everyone_writes_it(text):
+    value = load_config(settings=parse_settings([f"learning_rate={text}"])).learning_rate
+    assert value == 1e-4
+    assert isinstance(value, float)
+
+
+def test_a_whole_number_is_a_number():
+    value = load_config(settings=parse_settings(["epsilon=1"])).epsilon
+    assert value == 1
+    assert isinstance(value, float)
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("hiden=1", "there is no setting 'hiden'; did you mean 'hidden'?"),
+        ("=1", "there is no setting ''"),
+        ("hidden", "'hidden' is no setting: write key=value"),
+        ("hidden=[1", "'hidden=[1' has a value that is no YAML"),
+        ("hidden=2001-99-99", "has a value that is no YAML"),
+        ("hidden=" + "1" * 5000, "has a value that is no YAML"),
+        ("hidden=" + "[" * 600, "has a value that is no YAML"),
+        ("hidden=!!python/name:os.system ''", "has a value that is no YAML"),
+        ("hidden=", "hidden is 'None', but must be a whole number"),
+        ("hidden=1.5", "hidden is '1.5', but must be a whole number"),
+        ("hidden=true", "hidden is 'True', but must be a whole number"),
+        ("hidden='4'", "hidden is '4', but must be a whole number"),
+        ("hidden=[4]", "hidden is '[4]', but must be a whole number"),
+        ("hidden=0", "hidden is 0, but must be at least 1"),
+        ("hidden=1" + "0" * 30, "but must be at most 2147483647"),
+        ("depth_shift=-1" + "0" * 30, "but must be at most 2147483647"),
+        ("seed=-1", "seed is -1, but must be at least 0"),
+        ("seed=2147483648", "but must be at most 2147483647"),
+        ("compile=1", "compile is '1', but must be true or false"),
+        ("compile=maybe", "compile is 'maybe', but must be true or false"),
+        ("epsilon=true", "epsilon is 'True', but must be a number"),
+        ("epsilon=much", "epsilon is 'much', but must be a number"),
+        ("epsilon=.nan", "epsilon is nan, but must be a finite number"),
+        ("epsilon=nan", "epsilon is nan, but must be a finite number"),
+        ("epsilon=-.inf", "epsilon is -inf, but must be a finite number"),
+        ("epsilon=1e999", "epsilon is inf, but must be a finite number"),
+        ("epsilon=1" + "0" * 400, "but must be a number"),
+        ("temperature=0", "temperature is 0.0, but must be above 0"),
+        ("learning_rate=-1e-3", "learning_rate is -0.001, but must be above 0"),
+        ("save_minutes=-1", "save_minutes is -1.0, but must be at least 0"),
+        ("epochs=-1", "epochs is -1, but must be at least 0"),
+        ("messages=inferences", "did you mean 'inference'? choose from: cat, inference"),
+        ("union=[dnf]", "choose from: dnf, merge"),
+        ("schedule=", "choose from: constant, cosine, linear"),
+    ],
+)
+def test_a_wrong_setting_is_one_line(setting, words):
+    stderr = cli("show", "--set", setting, code=2).stderr
+    assert words in stderr
+    assert len(stderr) < 400
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"- hidden\n", "must hold lines of the form `key: value`"),
+        (b"hidden\n", "must hold lines of the form `key: value`"),
+        (b"hidden: [\n", "cannot be read"),
+        (b"hidden: 2001-99-99\n", "cannot be read"),
+        (b"\xff\xfe\n", "cannot be read"),
+        (b"? [a]\n: 1\n", "cannot be read"),
+        (b"a: " + b"[" * 600, "cannot be read"),
+        (b"hiden: 1\n", "there is no setting 'hiden'; did you mean 'hidden'?"),
+        (b"1: 1\n", "there is no setting '1'"),
+        (None, "No such file"),
+    ],
+)
+def test_a_wrong_file_is_one_line(tmp_path, content, words):
+    file = tmp_path / "wrong.yaml"
+    if content is not None:
+        file.write_bytes(content)
+    assert words in cli("show", "--config", file, code=2).stderr
+
+
+def test_a_folder_is_no_file(tmp_path):
+    (tmp_path / "folder.yaml").mkdir()
+    assert "cannot be read" in cli("show", "--config", tmp_path / "folder.yaml", code=2).stderr
+
+
+@pytest.mark.parametrize("name", ["papr-nell", "", "mine.json"])
+def test_an_unknown_name_lists_those_there_are(name):
+    stderr = cli("show", "--config", name, code=2).stderr
+    assert f"no configuration is called {name!r}" in stderr
+    assert ", ".join(sorted(shipped())) in stderr
+    assert ("did you mean 'paper-nell'?" in stderr) == (name == "papr-nell")
+
+
+def test_a_configuration_must_have_all_its_settings():
+    values = dataclasses.asdict(load_config())
+    del values["hidden"], values["seed"]
+    with pytest.raises(ConfigError, match="settings are missing: hidden, seed"):
+        make_settings(Config, values)

@@ -1,0 +1,495 @@
+"""A run can stop anywhere, be stopped in any way, and goes on to the same end."""
+
+import dataclasses
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+import torch
+from safetensors.torch import load_file, safe_open, save_file
+
+from lmpnn_kge import ConfigError, Run, RunError, train
+from lmpnn_kge.queries.store import QueryStore, write_store
+from lmpnn_kge.settings import Config
+from lmpnn_kge.training import lmpnn as training
+from lmpnn_kge.training import loop
+from lmpnn_kge.training.folder import RunFolder
+from lmpnn_kge.training.loop import Interrupted, Silent
+
+from ..conftest import TOY
+from ..toy_runs import (
+    CHECKPOINTS,
+    ROTATE,
+    TYPES,
+    cli,
+    options,
+    partials,
+    result_of,
+    start,
+    train_tiny,
+)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, toy_queries):
+    """A run that was never stopped."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    train_tiny(toy_queries, folder, epochs=3)
+    return folder
+
+
+@pytest.fixture
+def run(here, whole):
+    """A copy of it that may be damaged."""
+    return shutil.copytree(whole, here / "run")
+
+
+class Stop(Silent):
+    """Stops training after its first step or in a validation, as a signal would."""
+
+    def __init__(self, monkeypatch, validation=None):
+        self.steps = self.validations = 0
+
+        @contextmanager
+        def planted():
+            yield lambda: self.validations == validation if validation else self.steps > 0
+
+        monkeypatch.setattr(loop, "interruptions", planted)
+
+    def step(self, queries, loss):
+        self.steps += 1
+
+    def validate(self, name, done):
+        self.validations += 1
+
+
+# To the same end
+
+
+@pytest.mark.parametrize("validation", [1, 4, 6])
+def test_a_stop_in_a_validation_changes_nothing(here, toy_queries, whole, monkeypatch, validation):
+    with monkeypatch.context() as patch:
+        more = {"watch": Stop(patch, validation)}
+        with pytest.raises(Interrupted):
+            train_tiny(toy_queries, here / "run", epochs=3, more=more)
+    train(out=here / "run", resume=True)
+    assert result_of(here / "run") == result_of(whole)
+
+
+def test_a_stop_after_every_step_changes_nothing(here, toy_queries, whole, monkeypatch):
+    with monkeypatch.context() as patch:
+        for _ in range(3 * len(TYPES)):
+            more = {"watch": Stop(patch), "resume": True}
+            with pytest.raises(Interrupted):
+                train_tiny(toy_queries, here / "run", epochs=3, more=more)
+    train(out=here / "run", resume=True)  # no step is left, but the last validation
+    assert result_of(here / "run") == result_of(whole)
+
+
+def test_an_interrupt_saves_and_says_how_to_go_on_literally(here, toy_queries, whole):
+    arguments = ["--checkpoint", ROTATE, "--dataset", TOY / "dataset", "--queries", toy_queries]
+    more = ["--out", "it's my run", "--device", "cpu"]
+    process = start("train", *arguments, *options(epochs=2000, patience=0), *more, cwd=here)
+    while not process.stderr.readline().startswith("epoch   2"):
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in stderr
+    said, _, line = stdout.strip().partition(": ")
+    assert said == "stopped and saved; go on with"
+    assert partials(here) == []
+    done = len((here / "it's my run" / "metrics.jsonl").read_text().splitlines())
+    environment = os.environ | {
+        "PATH": f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}"
+    }
+    again = subprocess.run(
+        f"{line} --epochs {done + 1}",
+        shell=True,
+        cwd=here,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert again.returncode == 0, again.stderr
+    assert len((here / "it's my run" / "metrics.jsonl").read_text().splitlines()) == done + 1
+    assert again.stderr.count("epoch ") == 1
+
+
+def test_an_interrupt_of_the_test_says_how_to_go_on(here, toy_queries, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    arguments = ["--checkpoint", ROTATE, "--dataset", TOY / "dataset", "--queries", toy_queries]
+    with monkeypatch.context() as patch:
+        patch.setattr("lmpnn_kge.runs.run.evaluate", interrupted)
+        result = cli("train", *arguments, *options(epochs=1), "--out", "a b", code=130)
+    assert result.stdout == "stopped; go on with: lmpnn-kge train --resume --out 'a b'\n"
+    assert "test, MRR" in cli("train", "--resume", "--out", "a b").stdout
+
+
+def test_a_killed_run_goes_on_to_the_same_end(here, toy_queries):
+    settings = {"epochs": 24, "patience": 0, "save_minutes": 0, "validate_every": 3}
+    train_tiny(toy_queries, here / "whole", **settings)
+    arguments = ["--checkpoint", ROTATE, "--dataset", TOY / "dataset", "--queries", toy_queries]
+    arguments += [*options(**settings), "--out", "killed", "--resume"]
+    for lines in (5, 9, 14):  # of what it says; the first four come before it trains
+        process = start("train", *arguments, cwd=here)
+        for _ in range(lines):
+            assert process.stderr.readline()
+        process.kill()
+        process.communicate(timeout=60)
+        assert process.returncode == -signal.SIGKILL
+    cli("train", *arguments)
+    assert result_of(here / "killed") == result_of(here / "whole")
+    assert partials(here / "killed") == []
+
+
+# What a run goes on with
+
+
+def test_resume_where_there_is_nothing_begins(here, toy_queries, whole):
+    train_tiny(toy_queries, here / "run", epochs=3, more={"resume": True})
+    assert result_of(here / "run") == result_of(whole)
+
+
+def test_resume_needs_something_to_resume(here):
+    (here / "file").write_text("")
+    for out in ("file", "."):
+        assert "is no run folder" in cli("train", "--resume", "--out", out, code=2).stderr
+    assert "nowhere does not exist" in cli("train", "--resume", "--out", "nowhere", code=2).stderr
+    assert "--checkpoint FILE" in cli("train", "--resume", code=2).stderr.replace("\n", " ")
+
+
+def test_a_finished_run_stays_as_it_is(run, whole):
+    before = {path.name: path.stat().st_mtime_ns for path in run.iterdir()}
+    output = cli("train", "--resume", "--out", run).stdout
+    assert "test, MRR in per cent" in output
+    assert {path.name: path.stat().st_mtime_ns for path in run.iterdir()} == before
+
+
+def test_a_run_is_not_begun_twice(run, toy_queries, whole):
+    arguments = ["--checkpoint", ROTATE, "--dataset", TOY / "dataset", "--queries", toy_queries]
+    stderr = cli("train", *arguments, *options(), "--out", run, code=2).stderr
+    assert "is a run already; go on with it with --resume" in stderr
+    assert result_of(run) == result_of(whole)
+
+
+def test_more_epochs_go_on_and_are_tested_anew(run, whole):
+    train(out=run, resume=True, settings={"epochs": 5})
+    assert len((run / "metrics.jsonl").read_text().splitlines()) == 5
+    assert RunFolder.open(run, Config).config.epochs == 5
+    assert result_of(run)["test"] == Run.open(run).evaluate()
+    train(out=run, resume=True)  # and are remembered
+    assert len((run / "metrics.jsonl").read_text().splitlines()) == 5
+
+
+def test_fewer_epochs_than_are_done_are_refused_and_nothing_is_changed(run, whole):
+    stderr = cli("train", "--resume", "--out", run, "--epochs", 2, code=2).stderr
+    assert "has 3 epochs behind it and cannot go back to 2; ask for 3 or more" in stderr
+    assert RunFolder.open(run, Config).config.epochs == 3
+    assert result_of(run) == result_of(whole)
+
+
+def test_fewer_epochs_than_were_asked_for_end_a_run_early(here, toy_queries, monkeypatch):
+    with monkeypatch.context() as patch:
+        more = {"watch": Stop(patch, validation=6)}  # in the second epoch
+        with pytest.raises(Interrupted):
+            train_tiny(toy_queries, here / "run", epochs=3, more=more)
+    train(out=here / "run", resume=True, settings={"epochs": 1})
+    assert len((here / "run" / "metrics.jsonl").read_text().splitlines()) == 1
+    assert (here / "run" / "test.json").is_file()
+
+
+@pytest.mark.parametrize(
+    "settings", [{"hidden": 9}, {"seed": 1}, {"learning_rate": "1e-3"}, {"hidden": 9, "epochs": 9}]
+)
+def test_other_settings_are_another_run(run, whole, settings):
+    with pytest.raises(ConfigError, match=r"began with other settings of (hidden|seed|learning)"):
+        train(out=run, resume=True, settings=settings)
+    with pytest.raises(ConfigError, match="began with other settings of hidden"):
+        train(out=run, resume=True, config="paper-nell", settings=settings)
+    assert RunFolder.open(run, Config).config == RunFolder.open(whole, Config).config
+
+
+def test_the_same_settings_said_again_are_the_same_run(run):
+    cli("train", "--resume", "--out", run, *options(epochs=3))
+
+
+def test_another_checkpoint_is_another_run_and_nothing_is_changed(run, whole):
+    other = CHECKPOINTS / "rotate-l2.package.pt"
+    with pytest.raises(RunError, match=r"is not the checkpoint that .* began with"):
+        train(other, out=run, resume=True, settings={"epochs": 9})
+    assert RunFolder.open(run, Config).config.epochs == 3
+    assert result_of(run) == result_of(whole)
+
+
+def test_other_queries_are_another_run(run, here, toy_queries, whole):
+    store = QueryStore.open(toy_queries)
+    write_store(here / "queries", dataclasses.replace(store, provenance={"seed": 1}))
+    with pytest.raises(RunError, match=r"are not the queries that .* began with"):
+        train(out=run, resume=True, queries=here / "queries")
+    shutil.copytree(toy_queries, here / "moved")
+    train(out=run, resume=True, queries=here / "moved")
+    assert result_of(run) == result_of(whole)
+
+
+def test_another_dataset_is_another_run(here, toy_queries):
+    checkpoint = CHECKPOINTS / "rotate.train.pt"  # which has no names of its own
+    train_tiny(toy_queries, here / "run", checkpoint, epochs=0)
+    folder = shutil.copytree(TOY / "dataset", here / "dataset")
+    text = (folder / "entity_ids.del").read_text()
+    (folder / "entity_ids.del").write_text(text.replace("sven", "svend"))
+    with pytest.raises(RunError, match="has other names than"):
+        train(out=here / "run", resume=True, dataset=folder)
+
+
+def test_a_run_in_use_is_left_alone(run, here, toy_queries):
+    with RunFolder.open(run, Config).alone():
+        stderr = cli("train", "--resume", "--out", run, code=2).stderr
+        assert "is being trained by another process" in stderr
+    cli("train", "--resume", "--out", run)
+
+
+def test_what_a_killed_run_left_is_taken_away(run):
+    (run / ".state.safetensors.123-ab.partial").write_text("half")
+    train(out=run, resume=True)
+    assert partials(run) == []
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize("changes", [{"learning_rate": 1e38}, {"temperature": 1e-300}])
+def test_a_loss_that_is_no_number_stops_the_run(here, toy_queries, changes):
+    with pytest.raises(RunError, match=r"the loss is nan|weights are not finite"):
+        train_tiny(toy_queries, here / "run", epochs=3, **changes)
+    assert partials(here) == []
+    assert not (here / "run" / "test.json").exists()
+
+
+@pytest.mark.parametrize("what", ["loss", "weights"])
+def test_the_last_good_state_is_kept_and_goes_on(here, toy_queries, whole, monkeypatch, what):
+    true_step, steps = training.Trainer.step, []
+
+    def planted(self, batch):
+        loss = true_step(self, batch)
+        steps.append(loss)
+        if len(steps) == 8:
+            if what == "loss":
+                self.loss += float("nan")
+            else:  # as an infinite gradient leaves them, while the loss is still a number
+                with torch.no_grad():
+                    self.model.free[0] = float("nan")
+        return loss
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training.Trainer, "step", planted)
+        with pytest.raises(RunError, match=f"{what} (is|are) .* keeps the last good state"):
+            train_tiny(toy_queries, here / "run", epochs=3, save_minutes=0)
+    state = load_file(here / "run" / "state.safetensors")
+    assert all(bool(value.isfinite().all()) for value in state.values())
+    train(out=here / "run", resume=True)
+    assert result_of(here / "run") == result_of(whole)
+
+
+@pytest.mark.parametrize("call", range(8))
+def test_a_full_disk_leaves_the_old_state(here, toy_queries, whole, monkeypatch, call):
+    true_fsync, calls = os.fsync, []
+
+    def full(descriptor):
+        calls.append(descriptor)
+        if len(calls) > call:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        true_fsync(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(RunError, match=r"No space left on device; .* stays as it was"):
+            train_tiny(toy_queries, here / "run", epochs=3)
+    assert partials(here) == []
+    train(out=here / "run", resume=True)
+    assert result_of(here / "run") == result_of(whole)
+
+
+def test_a_full_disk_before_the_run_leaves_nothing(here, toy_queries, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.rename", full)
+        with pytest.raises(RunError, match="No space left on device"):
+            train_tiny(toy_queries, here / "run")
+    assert list(here.iterdir()) == []
+
+
+def test_one_who_was_quicker_is_not_replaced(here, toy_queries, whole, monkeypatch):
+    from lmpnn_kge.training import folder as run_folder
+
+    def slow(config):
+        shutil.copytree(whole, here / "run")
+        return "{}"
+
+    monkeypatch.setattr(run_folder, "to_yaml", slow)
+    with pytest.raises(RunError, match="is there and holds something else"):
+        train_tiny(toy_queries, here / "run")
+    assert result_of(here / "run") == result_of(whole)
+    assert partials(here) == []
+
+
+def both(run, words):
+    """Neither training nor evaluation gets far, and nothing is changed."""
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    for arguments in (["evaluate", run], ["train", "--resume", "--out", run, "--epochs", "9"]):
+        assert words in cli(*arguments, code=2).stderr
+    after = {path.name: path.read_bytes() for path in run.iterdir()}
+    assert {**after, "config.yaml": 0, "test.json": 0} == {
+        **before,
+        "config.yaml": 0,
+        "test.json": 0,
+    }
+
+
+DAMAGES = {
+    "empty": lambda content: b"",
+    "truncated": lambda content: content[: len(content) // 2],
+    "random": lambda content: bytes(range(256)) * 9,
+    "a list": lambda content: b"[]",
+    "a number": lambda content: b"7",
+    "deep": lambda content: b"[" * 600,
+    "nothing": lambda content: None,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["run.json", "config.yaml", "names.json"])
+def test_a_damaged_file_is_named(run, name, damage):
+    if (name, damage) == ("config.yaml", "truncated"):
+        pytest.skip("half of the settings are still settings, see below")
+    content = DAMAGES[damage]((run / name).read_bytes())
+    (run / name).unlink() if content is None else (run / name).write_bytes(content)
+    both(run, "run.json" if name == "run.json" else f"{name} is damaged")
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_tensors_are_named(run, damage):
+    for name, arguments in (
+        ("model.safetensors", ["evaluate", run]),
+        ("state.safetensors", ["train", "--resume", "--out", run]),
+    ):
+        content = DAMAGES[damage]((run / name).read_bytes())
+        (run / name).unlink() if content is None else (run / name).write_bytes(content)
+        if content is not None:
+            assert f"{name} is damaged" in cli(*arguments, code=2).stderr
+    if damage == "nothing":
+        assert "has no network yet" in cli("evaluate", run, code=2).stderr
+        cli("train", "--resume", "--out", run)  # from the beginning
+    assert partials(run) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("model.safetensors", lambda t: t | {"free": torch.zeros(3)}),
+        ("model.safetensors", lambda t: {"free": t["free"]}),
+        ("model.safetensors", lambda t: t | {"more": torch.zeros(1)}),
+        ("state.safetensors", lambda t: t | {"model.free": torch.zeros(3)}),
+        ("state.safetensors", lambda t: t | {"optimiser.0.exp_avg": torch.zeros(3)}),
+        ("state.safetensors", lambda t: t | {"optimiser.x.exp_avg": torch.zeros(3)}),
+        ("state.safetensors", lambda t: t | {"optimiser.77.exp_avg": torch.zeros(3)}),
+        ("state.safetensors", lambda t: {k: v for k, v in t.items() if "exp_avg_sq" not in k}),
+        ("state.safetensors", lambda t: {k: v for k, v in t.items() if k != "loss"}),
+        ("state.safetensors", lambda t: t | {"loss": torch.zeros(3)}),
+    ],
+)
+def test_tensors_that_do_not_fit_are_refused(run, name, change):
+    with safe_open(run / name, "pt") as content:
+        metadata = content.metadata()
+    save_file(change(load_file(run / name)), run / name, metadata)
+    command = ["evaluate", run] if name[0] == "m" else ["train", "--resume", "--out", run]
+    stderr = cli(*command, code=2).stderr
+    assert f"{name} is damaged" in stderr or f"{name} does not fit" in stderr
+
+
+@pytest.mark.parametrize(
+    "facts", ["", "[]", "{}", '{"epoch": "one"}', '{"step": 1.5}', '{"history": 1}', '{"best": ""}',
+              '{"other": 1}', None],
+)  # fmt: skip
+def test_progress_that_is_none_is_refused(run, facts):
+    metadata = None if facts is None else {"facts": facts}
+    save_file(load_file(run / "state.safetensors"), run / "state.safetensors", metadata)
+    if facts == "{}":  # where a run begins
+        return
+    stderr = cli("train", "--resume", "--out", run, code=2).stderr
+    assert "state.safetensors is damaged" in stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("backbone", 3),
+        ("backbone", None),
+        ("precision", []),
+        ("checkpoint", "rotate.pt"),
+        ("checkpoint", {}),
+        ("checkpoint", {"file": 1, "sha256": "a"}),
+        ("queries", None),
+        ("queries", {"folder": ["a"]}),
+        ("dataset", 5),
+        ("dataset", {"a": 1}),
+    ],
+)
+def test_facts_of_the_wrong_kind_are_refused(run, key, value):
+    facts = json.loads((run / "run.json").read_text()) | {key: value}
+    (run / "run.json").write_text(json.dumps(facts))
+    both(run, "run.json is damaged")
+
+
+def test_a_backbone_that_is_not_installed_is_said(run):
+    facts = json.loads((run / "run.json").read_text()) | {"backbone": "quate"}
+    (run / "run.json").write_text(json.dumps(facts))
+    both(run, "no backbone is called 'quate'")
+
+
+def test_a_run_of_another_format_is_refused_with_the_version_that_made_it(run):
+    facts = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps(facts | {"format": 2, "made_by": "lmpnn-kge 9.9"}))
+    both(run, "is a run of format 2, but this version reads format 1; use the version that made it")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"entity_ids": 3},
+        {"entity_ids": [1, 2]},
+        {"entity_ids": ["a", "a"]},
+        {"relation_ids": None},
+        {"entity_labels": ["one"]},
+        {"other": []},
+    ],
+)
+def test_names_that_are_none_are_refused(run, change):
+    names = json.loads((run / "names.json").read_text())
+    (run / "names.json").write_text(json.dumps(names | change))
+    both(run, "names.json is damaged")
+
+
+def test_settings_that_are_missing_are_named(run):
+    lines = (run / "config.yaml").read_text().splitlines(keepends=True)
+    (run / "config.yaml").write_text("".join(lines[1:]))
+    both(run, "config.yaml is damaged: settings are missing: hidden")
+
+
+def test_queries_of_another_graph_are_refused(here, toy_queries):
+    store = QueryStore.open(toy_queries)
+    renamed = [f"other {name}" for name in store.entity_ids]
+    write_store(here / "queries", dataclasses.replace(store, entity_ids=renamed))
+    with pytest.raises(RunError, match="is of another graph than the checkpoint: unknown entities"):
+        train_tiny(here / "queries", here / "run")
+    assert not (here / "run").exists()
