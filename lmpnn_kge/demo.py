@@ -1,6 +1,6 @@
-"""The whole way on the embedded graph: graph, embedding, queries, network, figures, answers.
+"""The demonstration: graph, embedding, queries, network, figures and answers, from nothing.
 
-What an earlier demonstration left in the folder is used again where it is whole.
+Finished parts that an earlier demonstration left in the folder are reused.
 """
 
 from __future__ import annotations
@@ -8,63 +8,73 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from lmpnn_kge.backbones.contract import ScoreType
 from lmpnn_kge.backbones.open import open_backbone
-from lmpnn_kge.backbones.plugins import load_backbone
-from lmpnn_kge.errors import LmpnnError
-from lmpnn_kge.graph.formats.libkge import LibkgeDataset
+from lmpnn_kge.backbones.plugins import backbone_class
+from lmpnn_kge.errors import LmpnnError, RunError
 from lmpnn_kge.graph.geography import NAME, write_geography
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.frequency import Frequency
-from lmpnn_kge.methods.rank import evaluate
-from lmpnn_kge.methods.results import as_json
-from lmpnn_kge.reports.document import Block, Heading, Table
-from lmpnn_kge.reports.report import Section, write_report
-from lmpnn_kge.runs.ask import Answer, ask
-from lmpnn_kge.runs.inputs import Sample
-from lmpnn_kge.runs.run import Run, train
-from lmpnn_kge.training.embedding import pretrain
-from lmpnn_kge.training.loop import Watch
+from lmpnn_kge.methods.rank import evaluate_split
+from lmpnn_kge.methods.results import Results
+from lmpnn_kge.methods.table import Table
+from lmpnn_kge.reports.document import Block, Heading
+from lmpnn_kge.reports.report import write_report
+from lmpnn_kge.reports.sections import Section
+from lmpnn_kge.runs.answer import Answer
+from lmpnn_kge.runs.pretrain import pretrain
+from lmpnn_kge.runs.run import Run
+from lmpnn_kge.runs.train import train
+from lmpnn_kge.training.penalty import USUAL
 
-#: Each with what it asks, and in the words of the query language.
+#: Questions in words, and as formulas.
 QUESTIONS = {
     "Neighbours of Kenya that speak English": "borders(?, Kenya) & speaks(?, English)",
     "Neighbours of Germany without the euro": "borders(Germany, ?) & !currency(?, Euro)",
     "Swiss cities around Zürich": "city_in(?, Switzerland) & near(?, Zürich)",
 }
 
-#: Answers to each.
+#: Answers shown for each question.
 SHOWN = 6
 
 
 @dataclass(frozen=True)
 class Demonstration:
-    """What came of it."""
+    """The run that was trained, its results and its answers."""
 
     run: Run
     checkpoint: Path
-    dataset: Path
-    results: Mapping[str, Any]  # of LMPNN on test
-    baseline: Mapping[str, Any]  # of the frequency baseline on the same queries
+    results: Results  # of LMPNN on test
+    baseline: Results  # of the frequency baseline on the same queries
     answers: Mapping[str, list[Answer]]  # by formula
     report: Path
 
 
 def demonstrate(
-    folder: str | Path, backbone: str, watch: Watch, sample: Sample, device: str = "auto"
+    folder: str | Path, backbone: str, device: str = "auto", listener: Listener = SILENT
 ) -> Demonstration:
-    """Go the whole way in a folder, with any installed backbone."""
+    """Run the whole demonstration in a folder, with any installed backbone."""
     folder = Path(folder)
-    suffix = "pt" if load_backbone(backbone).libkge_models else "safetensors"
+    model = backbone_class(backbone)
+    suffix = "pt" if model.libkge_models else "safetensors"
+    is_inner_product = model.score_type is ScoreType.INNER_PRODUCT
     dataset, checkpoint = folder / "data" / NAME, folder / f"{NAME}-{backbone}.{suffix}"
-    if not _opens(dataset):
-        dataset.parent.mkdir(parents=True, exist_ok=True)
-        write_geography(dataset)
-    if not _fits(checkpoint, backbone, dataset):
+    graph = _open_graph(dataset)
+    if not _fits(checkpoint, backbone, graph):
         if checkpoint.is_file():
             checkpoint.unlink()
-        pretrain(backbone, dataset, checkpoint, device=device, resume=True, watch=watch)
+        pretrain(
+            backbone,
+            graph,
+            checkpoint,
+            # Choosing the penalty would take longer than the rest of the demonstration.
+            settings={"penalty": USUAL} if is_inner_product else None,
+            device=device,
+            resume=True,
+            listener=listener,
+        )
     run = train(
         checkpoint,
         backbone=backbone,
@@ -73,25 +83,24 @@ def demonstrate(
         out=folder / f"run-{backbone}",
         device=device,
         resume=True,
-        watch=watch,
-        sample=sample,
+        listener=listener,
     )
-    graph = KnowledgeGraph.open(dataset)
-    queries = run.queries("test").splits["test"]
-    baseline = as_json("test", evaluate(Frequency.of(graph, run.backbone), queries))
-    answers = {formula: ask(run, formula, SHOWN, graph) for formula in QUESTIONS.values()}
+    if run.results is None:
+        raise RunError(f"{run.folder.path} has no results on test; remove {folder} and start again")
+    queries, _ = run.queries("test")
+    baseline = evaluate_split(Frequency.of(graph, run.backbone), queries, "test")
+    answers = {formula: run.ask(formula, SHOWN) for formula in QUESTIONS.values()}
     report = write_report(
         [run.folder.path],
         folder / "report",
         title="LMPNN on countries and cities",
-        sections=[_answered(answers)],
+        sections=[_answer_section(answers)],
         beside={"frequency": baseline},
     )
-    results = run.folder.read_json("test.json")
-    return Demonstration(run, checkpoint, dataset, results, baseline, answers, report)
+    return Demonstration(run, checkpoint, run.results, baseline, answers, report)
 
 
-def _answered(answers: Mapping[str, list[Answer]]) -> Section:
+def _answer_section(answers: Mapping[str, list[Answer]]) -> Section:
     """The questions with their answers, for the report."""
     blocks: list[Block] = []
     for question, formula in QUESTIONS.items():
@@ -100,17 +109,19 @@ def _answered(answers: Mapping[str, list[Answer]]) -> Section:
     return Section("Questions", blocks)
 
 
-def _opens(dataset: Path) -> bool:
+def _open_graph(dataset: Path) -> KnowledgeGraph:
+    """The embedded graph, written again if an earlier one cannot be read."""
     try:
-        return bool(LibkgeDataset.open(dataset).entity_ids)
+        return KnowledgeGraph.open(dataset)
     except LmpnnError:
-        return False
+        dataset.parent.mkdir(parents=True, exist_ok=True)
+        return KnowledgeGraph.open(write_geography(dataset))
 
 
-def _fits(checkpoint: Path, backbone: str, dataset: Path) -> bool:
-    """Whether an earlier checkpoint is whole, and of this backbone and this graph."""
+def _fits(checkpoint: Path, backbone: str, graph: KnowledgeGraph) -> bool:
+    """Whether an earlier checkpoint can be read, and is of this backbone and this graph."""
     try:
         opened = open_backbone(checkpoint, backbone)
     except LmpnnError:
         return False
-    return opened.entity_ids == LibkgeDataset.open(dataset).entity_ids
+    return opened.has_names and opened.vocabulary.has_ids_of(graph.vocabulary)

@@ -1,4 +1,4 @@
-"""Where a run computes, and in which precision."""
+"""The device that computes, and its precision."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from torch import Tensor
 
 from lmpnn_kge.errors import RunError, choices, short
 
-#: What this is for.
+#: Kinds of devices that are supported.
 KNOWN = ("cpu", "cuda", "mps")
 
-#: The largest block whose freeing teaches glibc, less some bytes of its own; see mallopt(3).
+#: The largest block that raises glibc's threshold when freed, less its header; see mallopt(3).
 LARGEST_LEARNT = 2**25 - 2**13
 
-#: bf16 must be that much faster than fp32 to be worth its rounding.
+#: How much faster than fp32 bf16 must be to be worth its rounding.
 WORTH = 1.25
 
 
 def choose_device(name: str = "auto") -> torch.device:
-    """`auto` is the first of cuda, mps and cpu that this machine has."""
+    """`auto` is the first of cuda, mps and cpu that this machine has.
+
+    On a CPU this also lets freed memory be reused, see `_keep_freed_memory`.
+    """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
         if name == "cpu" and torch.backends.mps.is_available():
@@ -42,7 +45,7 @@ def choose_device(name: str = "auto") -> torch.device:
 
 
 def choose_precision(name: str, device: torch.device) -> torch.dtype:
-    """`auto` is bf16 where a matrix product in it is really faster, which is measured."""
+    """`auto` is bf16 if a matrix product in bf16 is measured to be faster, else fp32."""
     if name == "auto":
         fast, slow = (_seconds(dtype, device) for dtype in (torch.bfloat16, torch.float32))
         name = "bf16" if fast * WORTH < slow else "fp32"
@@ -50,7 +53,7 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
 
 
 def _seconds(dtype: torch.dtype, device: torch.device) -> float:
-    """The best of a few matrix products, each waited for; large where launching one takes time."""
+    """The fastest of a few matrix products, which are large if launching one takes time."""
     size = 256 if device.type == "cpu" else 4096
     matrix = torch.ones(size, size, dtype=dtype, device=device)
     times = []
@@ -62,7 +65,7 @@ def _seconds(dtype: torch.dtype, device: torch.device) -> float:
 
 
 def move(tensor: Tensor, device: torch.device) -> Tensor:
-    """To a device; from pinned memory to a GPU, so that the copy runs beside the computation."""
+    """Copy to a device; to a GPU from pinned memory, so that the copy overlaps the computation."""
     pin = device.type == "cuda"
     return (tensor.pin_memory() if pin else tensor).to(device, non_blocking=pin)
 
@@ -78,7 +81,8 @@ def describe_device(device: torch.device) -> str:
 def in_one_order(device: torch.device) -> Iterator[None]:
     """Let the threads of a CPU add in one order, so that the same work gives the same bits.
 
-    An operation that cannot is warned of. Other devices are left alone: theirs slow them down.
+    torch warns about an operation that cannot. Other devices stay as they are, because this would
+    slow them down.
     """
     if device.type != "cpu":
         yield
@@ -97,9 +101,15 @@ def in_one_order(device: torch.device) -> Iterator[None]:
 
 
 def _keep_freed_memory() -> None:
-    """Let a CPU's tensors use the memory of those that are gone, not fresh pages every time.
+    """Let new tensors reuse the memory of freed ones, instead of fresh pages every time.
 
-    glibc gives freed memory back beyond twice the largest block it has seen freed so far. This
-    frees one of the largest size that it learns from.
+    glibc returns freed memory to the system beyond twice the largest block that it has seen freed.
+    This frees one block of the largest size that it takes into account.
     """
     torch.empty(LARGEST_LEARNT, dtype=torch.uint8)
+
+
+def moved_fields(batch: Any, device: torch.device) -> dict[str, Any]:
+    """The tensors among the fields of a dataclass, on a device."""
+    fields = vars(batch).items()
+    return {name: move(value, device) for name, value in fields if isinstance(value, Tensor)}

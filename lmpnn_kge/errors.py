@@ -1,4 +1,4 @@
-"""What goes wrong through no fault of ours: one line that says what, where and what to do."""
+"""Errors that a user can fix: one line that says what is wrong, where, and what to do next."""
 
 from __future__ import annotations
 
@@ -8,35 +8,39 @@ from collections.abc import Collection
 
 
 class LmpnnError(Exception):
-    """A user can mend this; the command line prints it as one line and exits with 2."""
+    """A mistake that a user can fix; the command line prints it as one line and exits with 2."""
 
 
 class BackboneError(LmpnnError):
-    """Tensors that do not fit the backbone they were given to."""
+    """Tensors that do not fit their backbone."""
 
 
 class PluginError(LmpnnError):
-    """A plugin that is missing, broken or claimed twice."""
+    """A plugin that is missing, broken or claimed by two distributions."""
 
 
 class CheckpointError(LmpnnError):
-    """A file that is no usable checkpoint."""
+    """A file that is not a usable checkpoint."""
 
 
 class DatasetError(LmpnnError):
-    """A folder that is no usable dataset."""
+    """A folder that is not a usable dataset or query store."""
+
+
+class FileError(LmpnnError):
+    """A file or folder that cannot be written."""
 
 
 class ConfigError(LmpnnError):
-    """Settings that there are not, or that cannot be."""
+    """An unknown setting or an invalid value."""
 
 
 class RunError(LmpnnError):
-    """A run that cannot be begun, gone on with or evaluated."""
+    """A run that cannot be started, resumed or evaluated."""
 
 
 class QueryError(LmpnnError):
-    """A formula that cannot be read or answered; it can point at the place in the text."""
+    """A formula that cannot be read or answered; it can point at a position in the text."""
 
     def __init__(self, message: str, text: str | None = None, column: int = 0):
         super().__init__(message if text is None else f"{message} (column {column + 1})")
@@ -46,13 +50,18 @@ class QueryError(LmpnnError):
 
 
 def short(value: object, most: int = 200) -> str:
-    """Anything at all as a few characters of text that are safe to print."""
+    """Any value as a few characters of text that are safe to print."""
     text = value if isinstance(value, str) else reprlib.repr(value)
     return printable(text if len(text) <= most else f"{text[:most]}…")
 
 
+def one_line(error: BaseException, most: int = 200) -> str:
+    """The message of an exception on one line, or its class if it has no message."""
+    return short(" ".join(str(error).split()) or type(error).__name__, most)
+
+
 def printable(text: str) -> str:
-    """Text in which line ends, escape sequences and the like are written out."""
+    """Text in which line ends, escape sequences and other control characters are escaped."""
     if text.isprintable():
         return text
     return "".join(
@@ -61,22 +70,27 @@ def printable(text: str) -> str:
 
 
 def nearest(wrong: str, valid: Collection[str]) -> str:
-    """The end of a message about an unknown name among many: those most like it."""
+    """The end of an error about an unknown name among many: the most similar names."""
     near = _close(wrong, valid, 3)
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def _close(wrong: str, valid: Collection[str], most: int) -> list[str]:
-    """Whatever the case of their letters."""
+    """Similar names, ignoring case."""
     folded = {name.casefold(): name for name in valid}
     return [folded[name] for name in difflib.get_close_matches(wrong.casefold(), folded, n=most)]
 
 
-def choices(wrong: str, valid: Collection[str]) -> str:
-    """The same where there are few: the nearest one, and all there are."""
+def choices(wrong: str, valid: Collection[str], if_none: str = "there are none") -> str:
+    """The end of a message about an unknown name among few: the nearest name and all valid ones.
+
+    if_none is the end of the message if no name is valid.
+    """
+    if not valid:
+        return if_none
     near = _close(wrong, valid, 1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"{hint}choose from: {short(', '.join(sorted(valid)) or 'none installed', 1000)}"
+    return f"{hint}choose from: {short(', '.join(sorted(valid)), 1000)}"
 
 
 def examples(items: Collection[str], most: int = 3) -> str:

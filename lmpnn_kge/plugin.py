@@ -1,6 +1,6 @@
-"""What a plugin imports: the contract of a backbone, the hooks, and tools to read files.
+"""The names for plugin authors: the backbone contract, the hook marker and tools to read files.
 
-Names that need torch are imported on first use, so that a plugin can be listed without it.
+Names that need torch are imported on first use, so that plugins can be listed without it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from lmpnn_kge.errors import BackboneError, CheckpointError
 if TYPE_CHECKING:
     from lmpnn_kge.backbones.checkpoint import Checkpoint, Validation
     from lmpnn_kge.backbones.libkge.checkpoint import LibkgeCheckpoint, read_libkge
+    from lmpnn_kge.backbones.plugins import backbone_name
     from lmpnn_kge.backbones.safetensors import read_safetensors
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "LibkgeModel",
     "ScoreType",
     "Validation",
+    "backbone_name",
     "complex_product",
     "euclidean",
     "hookimpl",
@@ -44,6 +46,7 @@ __all__ = [
 ]
 
 _LAZY = {
+    "backbone_name": "lmpnn_kge.backbones.plugins",
     "Checkpoint": "lmpnn_kge.backbones.checkpoint",
     "LibkgeCheckpoint": "lmpnn_kge.backbones.libkge.checkpoint",
     "Validation": "lmpnn_kge.backbones.checkpoint",

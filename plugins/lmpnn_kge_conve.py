@@ -1,4 +1,4 @@
-"""ConvE (Dettmers et al., 2018): a small convolutional network reads head and relation as an image.
+"""ConvE (Dettmers et al., 2018): a convolution over head and relation, stacked as an image.
 
 Column 0 of the entity table is the bias of an entity as a tail. With f(h, r) = [1 ‖ y] the score
 y · t[1:] + t[0] is a plain inner product.
@@ -25,7 +25,7 @@ class ConvE(Backbone):
     formula = "[1 ‖ conv(h, r)]"
     libkge_models = ("ConvE",)
 
-    # Both batch norms stand still, so they are folded into the layers before them.
+    # Both batch norms are frozen, so they are folded into the layers before them.
     filters: Tensor  # [C, 1, k, k]
     filter_bias: Tensor  # [C]
     projection: Tensor  # [d - 1, C * height' * width']
@@ -67,7 +67,7 @@ class ConvE(Backbone):
     def from_libkge(cls, checkpoint: LibkgeCheckpoint, **fields: Any) -> Self:
         filters = checkpoint.scorer("convolution.weight", None, 1, None, None)
         projection = checkpoint.scorer("projection.weight", None, None)
-        filter_bias = filters.new_zeros(len(filters))  # a file without it was trained without
+        filter_bias = filters.new_zeros(len(filters))  # LibKGE can train without this bias
         if checkpoint.has_scorer("convolution.bias"):
             filter_bias = checkpoint.scorer("convolution.bias", len(filters))
         projection_bias = checkpoint.scorer("projection.bias", len(projection))
@@ -113,24 +113,24 @@ class ConvE(Backbone):
         return super().to_libkge().adding(options, scorer)
 
     def _check_libkge(self, aspect_ratio: float) -> None:
-        """LibKGE has 32 filters, and finds sizes by arithmetic that does not always come out."""
+        """Raise BackboneError if LibKGE, which computes the sizes itself, would get other ones."""
         channels, _, kernel, _ = self.filters.shape
         size = self.dim - 1
         height = (size / aspect_ratio) ** 0.5
         width = height * aspect_ratio
         rows = (2 * height - kernel + 2 * self.padding) / self.stride + 1
         columns = (width - kernel + 2 * self.padding) / self.stride + 1
-        found = height, height * width, channels * int(rows * columns), channels
-        if found != (self.height, size, self.projection.shape[1], 32):
+        sizes = height, height * width, channels * int(rows * columns), channels
+        if sizes != (self.height, size, self.projection.shape[1], 32):
             raise BackboneError(
                 f"LibKGE has no ConvE with {channels} filters of {kernel} × {kernel} at stride "
                 f"{self.stride} over images of {self.height} × {size // self.height}: it needs 32 "
-                "filters that come out even"
+                "filters that cover the image without a remainder; write it to a .safetensors file"
             )
 
     @staticmethod
     def entity_width(dim: int) -> int:
-        return 1 + 2 * max(2, round((dim / 2) ** 0.5)) ** 2  # a bias and an image of a × 2a
+        return 1 + 2 * max(2, round((dim / 2) ** 0.5)) ** 2  # one bias, and an image of a × 2a
 
     @classmethod
     def random_fields(cls, dim: int, generator: Generator) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class ConvE(Backbone):
 def _fold_batch_norm(
     checkpoint: LibkgeCheckpoint, name: str, weight: Tensor, bias: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Weight and bias of a layer that does its own work and that of the batch norm after it."""
+    """Weight and bias of one layer that replaces a layer and the batch norm after it."""
     mean = checkpoint.scorer(f"{name}.running_mean", len(weight))
     variance = checkpoint.scorer(f"{name}.running_var", len(weight))
     scale = (variance + 1e-5).rsqrt()
@@ -161,7 +161,7 @@ def _fold_batch_norm(
 
 
 def _idle_batch_norm(name: str, bias: Tensor) -> dict[str, Tensor]:
-    """A batch norm that leaves everything as it is: 1 / √(variance + 1e-5) is exactly 1."""
+    """Make a batch norm that changes nothing: 1 / √(variance + 1e-5) is exactly 1."""
     import torch
 
     return {

@@ -1,7 +1,7 @@
-"""CP (Hitchcock, 1927): an entity has a vector as a head and one as a tail, [head ‖ tail].
+"""CP (Hitchcock, 1927): an entity has one vector as a head and one as a tail, [head ‖ tail].
 
-φ = Σ h₁ ∘ r ∘ t₂. Towards heads a plain model answers with the other half by the same row r, so a
-relation is half as wide as an entity in both directions, as LibKGE has it.
+φ = Σ h₁ ∘ r ∘ t₂. A relation is half as wide as an entity. To score heads, a plain model uses the
+same row r with the other half of the entities, as in LibKGE.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class CP(Backbone):
         rows = self.relations[relations]  # [n, d / 2]
         as_head, as_tail = heads.chunk(2, dim=-1)
         estimate = as_head * rows
-        nothing = torch.zeros_like(estimate)
+        zeros = torch.zeros_like(estimate)
         if self.reciprocal:
-            return torch.cat([nothing, estimate], dim=-1)
+            return torch.cat([zeros, estimate], dim=-1)
         backwards = (relations >= self.num_relations)[:, None]
-        head = torch.where(backwards, as_tail * rows, nothing)
-        tail = torch.where(backwards, nothing, estimate)
+        head = torch.where(backwards, as_tail * rows, zeros)
+        tail = torch.where(backwards, zeros, estimate)
         return torch.cat([head, tail], dim=-1)
 
     @staticmethod

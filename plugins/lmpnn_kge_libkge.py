@@ -1,4 +1,4 @@
-"""Reads LibKGE's checkpoints, without LibKGE and without running anything in them."""
+"""Loader for LibKGE's checkpoints: needs no LibKGE and runs no code from a file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
     from lmpnn_kge.plugin import Checkpoint
 
-#: How a file begins that torch wrote: as a zip archive, or in older versions as a pickle.
-BEGINNINGS = (b"PK", b"\x80")
+#: First bytes of a file that torch wrote: a zip archive, or in old versions a pickle.
+SIGNATURES = (b"PK", b"\x80")
 
 
 @hookimpl
 def lmpnn_kge_load(file: Path) -> Checkpoint | None:
     with file.open("rb") as stream:
-        if not stream.read(2).startswith(BEGINNINGS):
+        if not stream.read(2).startswith(SIGNATURES):
             return None
     from lmpnn_kge.plugin import read_libkge
 

@@ -1,4 +1,4 @@
-"""Relational Tucker3 (Wang et al., 2019): RESCAL whose matrices are mixed from a shared core.
+"""Relational Tucker3 (Wang et al., 2019): RESCAL with matrices mixed from a shared core.
 
 A relation is a row of weights over matrices that all relations share: W = projection · r.
 """
@@ -36,7 +36,7 @@ class RelationalTucker3(Backbone):
         """W of all relations, [2R, d, d]: head coordinates down, tail coordinates across."""
         import torch
 
-        # What evaluation needs first may serve in training next.
+        # Evaluation may cache this first, and training must be able to use it afterwards.
         with torch.inference_mode(False):
             matrices = (self.relations @ self.projection.T).unflatten(1, (self.dim, self.dim))
             if self.reciprocal:
@@ -56,7 +56,7 @@ class RelationalTucker3(Backbone):
 
     @staticmethod
     def invert(relations: Tensor) -> Tensor:
-        return relations  # the same weights of transposed matrices
+        return relations  # forward transposes the matrices instead
 
     @staticmethod
     def relation_width(dim: int) -> None:

@@ -33,7 +33,7 @@ class Rescal(Backbone):
     @classmethod
     def random(cls, num_entities: int, num_relations: int, dim: int, **options: Any) -> Self:
         made = super().random(num_entities, num_relations, dim, **options)
-        # So that hᵀ W is about as long as h: a matrix of ones as large is mostly penalty.
+        # Scaled so that hᵀ W is about as long as h; larger matrices are dominated by the penalty.
         return dataclasses.replace(made, relations=made.relations / dim**0.5)
 
 

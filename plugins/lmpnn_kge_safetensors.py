@@ -1,4 +1,4 @@
-"""Reads the .safetensors files that `lmpnn_kge.save_backbone` writes."""
+"""Loader for the .safetensors files that `lmpnn_kge.save_backbone` writes."""
 
 from __future__ import annotations
 

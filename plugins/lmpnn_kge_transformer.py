@@ -1,7 +1,7 @@
 """Transformer, which is HittER without context (Chen et al., 2021): an encoder reads [cls, h, r].
 
-What the first of the three has become is the estimate of the tail. A layer is self-attention, then
-two linear layers; after each of these its input is added, and the sum is normalised.
+The encoding of cls is the estimate of the tail. A layer has two blocks, self-attention and two
+linear layers; the input of each block is added to its output, and the sum is normalised.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from lmpnn_kge.plugin import LibkgeCheckpoint, LibkgeModel
 
-#: LibKGE's names of the rows of `tokens`, and of the tensors that every layer has.
+#: LibKGE's names for the rows of `tokens`, and for the tensors of every layer.
 TOKENS = ("cls_emb", "sub_type_emb", "rel_type_emb")
 LAYER = {
     "attend": "self_attn.in_proj_weight",
@@ -42,8 +42,8 @@ class Transformer(Backbone):
     formula = "encoder(cls, h, r)"
     libkge_models = ("Transformer",)
 
-    tokens: Tensor  # [3, d]: cls, and what is added to every h and to every r
-    # Of each of L layers, with m hidden numbers:
+    tokens: Tensor  # [3, d]: cls, and the vectors that are added to every h and to every r
+    # For each of L layers, with m hidden units:
     attend: Tensor  # [L, 3d, d]: queries, keys and values
     attend_bias: Tensor  # [L, 3d]
     merge: Tensor  # [L, d, d]
@@ -84,35 +84,35 @@ class Transformer(Backbone):
         return norm(x + linear(hidden, "narrow"), 2)
 
     def _attention(self, x: Tensor) -> Tensor:
-        """[queries ‖ keys ‖ values], [n, 3, 3d] -> [n, 3, d].
+        """Attend with [queries ‖ keys ‖ values], [n, 3, 3d] -> [n, 3, d].
 
-        With three tokens, products and sums are faster than small matrices.
+        For three tokens, elementwise products and sums are faster than small matrix products.
         """
         queries, keys, values = x.unflatten(2, (3, self.heads, -1)).unbind(2)  # [n, 3, heads, e]
-        fit = (queries[:, :, None] * keys[:, None]).sum(-1)  # [n, 3, 3, heads]
-        weights = (fit / keys.shape[-1] ** 0.5).softmax(2)
+        scores = (queries[:, :, None] * keys[:, None]).sum(-1)  # [n, 3, 3, heads]
+        weights = (scores / keys.shape[-1] ** 0.5).softmax(2)
         return (weights[..., None] * values[:, None]).sum(2).flatten(2)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.heads < 1 or self.dim % self.heads:
             raise BackboneError(
-                f"Transformer with {self.heads} heads of attention needs an entity width that they "
-                f"divide, not {self.dim}"
+                f"Transformer with {self.heads} attention heads needs an entity width that is "
+                f"divisible by their number, not {self.dim}"
             )
         if self.activation not in ACTIVATIONS:
             raise BackboneError(
-                f"Transformer knows the activations {' and '.join(ACTIVATIONS)}, not "
+                f"Transformer supports the activations {' and '.join(ACTIVATIONS)}, not "
                 f"{str(self.activation)[:40]!r}"
             )
         layers, hidden = len(self.attend), self.widen.shape[1] if self.widen.dim() == 3 else 0
         shapes = {name: (layers, *shape) for name, shape in _shapes(self.dim, hidden).items()}
         for name, shape in {"tokens": (3, self.dim), **shapes}.items():
-            found = getattr(self, name).shape
-            if found != shape:
+            actual = getattr(self, name).shape
+            if actual != shape:
                 raise BackboneError(
                     f"Transformer with {layers} layers and entities of width {self.dim} needs "
-                    f"{name} of shape {list(shape)}, not {list(found)}"
+                    f"{name} of shape {list(shape)}, not {list(actual)}"
                 )
 
     @staticmethod
@@ -123,7 +123,7 @@ class Transformer(Backbone):
     def random_fields(cls, dim: int, generator: Generator) -> dict[str, Any]:
         import torch
 
-        layers = 1  # learns faster than more, which the steps that suit the tables upset
+        layers = 1  # more layers learn more slowly at the learning rate that suits the tables
         fields = {"tokens": 0.02 * torch.randn(3, dim, generator=generator)}
         for name, (rows, *columns) in _shapes(dim, hidden=4 * dim).items():
             if columns:
@@ -168,14 +168,14 @@ class Transformer(Backbone):
         scorer = dict(zip(TOKENS, self.tokens, strict=True))
         for name, in_libkge in LAYER.items():
             tensors = getattr(self, name)
-            scorer[f"encoder_layer.{in_libkge}"] = tensors[0]  # LibKGE's template, of no effect
+            scorer[f"encoder_layer.{in_libkge}"] = tensors[0]  # LibKGE's unused template
             for layer, tensor in enumerate(tensors):
                 scorer[f"encoder.layers.{layer}.{in_libkge}"] = tensor
         return super().to_libkge().adding(options, scorer)
 
 
 def _shapes(dim: int, hidden: int) -> dict[str, tuple[int, ...]]:
-    """The shapes of a layer's tensors."""
+    """Shapes of a layer's tensors, by their names."""
     weights = {
         "attend": (3 * dim, dim),
         "merge": (dim, dim),

@@ -1,7 +1,7 @@
-"""TransH (Wang et al., 2014): a relation moves entities by a vector v, on a hyperplane of its own.
+"""TransH (Wang et al., 2014): a relation moves entities by a vector v on its own hyperplane.
 
 A relation is [v ‖ w]. With n = w / ‖w‖ and P x = x − (x · n) n, φ = −‖P h + v − P t‖: the tail is
-projected too. LibKGE adds 1e-6 to each coordinate of that difference, which is left out here.
+projected, too. LibKGE adds 1e-6 to each coordinate of that difference; this backbone does not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class TransH(Backbone):
     inverse_formula = "[−v ‖ w]"
     libkge_models = ("TransH",)
 
-    p: float = 1.0  # of the p-norm that measures distances
+    p: float = 1.0  # distances are p-norms
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,7 +71,7 @@ class TransH(Backbone):
 
     @classmethod
     def random_fields(cls, dim: int, generator: Generator) -> dict[str, Any]:
-        return {"p": 2.0}  # trains many times as fast, and no worse
+        return {"p": 2.0}  # trains many times faster than p = 1 and equally well
 
     @classmethod
     def from_libkge(cls, checkpoint: LibkgeCheckpoint, **fields: Any) -> Self:

@@ -15,7 +15,9 @@ FILE = ROOT / "docs" / "commands.md"
 
 HEAD = """# Commands
 
-Every command and option; `lmpnn-kge COMMAND --help` says the same. Mistakes exit with 2.
+This page lists every command and option, as `lmpnn-kge COMMAND --help` prints them.
+
+If a command cannot do its work, it prints one line that says why, and exits with code 2.
 """
 
 
@@ -30,7 +32,8 @@ def commands(
 
 
 def options(command: click.Command) -> list[click.Option]:
-    return [option for option in command.params if isinstance(option, click.Option)]
+    """The options that `--help` shows: hidden ones are old names."""
+    return [o for o in command.params if isinstance(o, click.Option) and not o.hidden]
 
 
 def reference() -> str:

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from lmpnn_kge.reports.published import ABLATION, BEST, published
-from lmpnn_kge.settings import load_config
+from lmpnn_kge.settings import KINDS, load_config, shipped
 from lmpnn_kge.tables.file import read_table
 
 from .conftest import ROOT
@@ -20,6 +20,22 @@ def test_every_value_has_its_reason_and_can_be_loaded(path):
     settings = [line for line in path.read_text().splitlines() if not line.startswith("#")]
     assert settings
     assert all("#" in line for line in settings)
+
+
+@pytest.mark.parametrize("file", [f for kind in KINDS.values() for f in shipped(kind).values()])
+def test_the_first_line_is_a_short_summary_for_the_list(file):
+    first = file.read_text().splitlines()[0]
+    assert first.startswith("# ")
+    assert len(first) <= 75
+
+
+def test_the_default_says_how_it_differs_from_the_paper():
+    ours, theirs = vars(load_config("small")), vars(load_config("paper-small"))
+    lines = (ROOT / "configs" / "default.yaml").read_text().splitlines()
+    head = " ".join(line for line in lines if line.startswith("#"))
+    differing = {key for key in ours if ours[key] != theirs[key]} - {"negative_count"}
+    assert differing == {"constants", "negation", "residual", "union", "positives", "negatives"}
+    assert all(key in head for key in differing)
 
 
 def test_the_paper_has_settings_for_its_three_graphs():

@@ -4,10 +4,10 @@ import shlex
 
 import pytest
 
-from lmpnn_kge import demo, load_backbone
-from lmpnn_kge.runs.run import train
+from lmpnn_kge import backbone_class, demo
+from lmpnn_kge.runs import pretrain as pretraining
+from lmpnn_kge.runs.train import train
 from lmpnn_kge.settings import load_config, load_settings
-from lmpnn_kge.training import embedding as pretraining
 
 from .test_docs import README, shell_lines
 from .toy_runs import cli
@@ -33,7 +33,8 @@ def test_a_demonstration_goes_the_whole_way_and_is_not_repeated(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     first = cli("demo")
     assert "MRR on test queries" in first.stdout
-    assert first.stdout.count("frequency") == 2
+    assert first.stdout.count("frequency ") == 2  # types without and with negation
+    assert "`frequency` ranks entities" in first.stdout
     for question, formula in demo.QUESTIONS.items():
         assert question in first.stdout
         assert formula in first.stdout
@@ -60,7 +61,7 @@ def test_what_is_damaged_is_made_again(tmp_path, monkeypatch):
 
 
 def test_a_backbone_that_libkge_has_not_goes_the_whole_way(tmp_path, monkeypatch):
-    monkeypatch.setattr(load_backbone("distmult"), "libkge_models", ())
+    monkeypatch.setattr(backbone_class("distmult"), "libkge_models", ())
     monkeypatch.chdir(tmp_path)
     told = cli("demo", "--backbone", "distmult").stdout
     assert "inspect demo/geography-distmult.safetensors" in told

@@ -118,8 +118,8 @@ def test_third_party_plugins_are_listed_and_loaded_and_a_broken_one_is_contained
     assert rows["half"]["distribution"] == "lmpnn-kge-half 1.2"
     assert "lmpnn-kge-boom 1.2 is broken: RuntimeError: no such luck" in rows["boom"]["health"]
     assert rows["rotate"]["health"] == "ok"
-    code = """from lmpnn_kge import load_backbone
-print(load_backbone("half").random(5, 2, 4).score_heads([0], [1]).shape)"""
+    code = """from lmpnn_kge import backbone_class
+print(backbone_class("half").random(5, 2, 4).score_heads([0], [1]).shape)"""
     assert "[1, 5]" in run(environment.python, "-c", code, cwd=tmp_path)
     table = environment.lmpnn_kge("backbones", cwd=tmp_path)
     assert "no such luck" in table

@@ -12,6 +12,7 @@ from .conftest import ROOT
 ROOMS = [
     "errors",
     "files",
+    "listener",
     "settings",
     "query",
     "graph",
@@ -33,7 +34,9 @@ ROOMS = [
     "__main__",
 ]
 #: Rooms that must work without torch, and what they may not import.
-TORCH_FREE = {"errors", "files", "settings", "query", "graph", "queries", "reports"}
+TORCH_FREE = {
+    "errors", "files", "listener", "settings", "query", "graph", "queries", "plugin", "reports", ""
+}  # fmt: skip
 
 PACKAGE = ROOT / "lmpnn_kge"
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -1,4 +1,4 @@
-"""Settings: every one named, typed and checked, and a mistake said in one line."""
+"""Settings: every one named, typed and checked, and a mistake reported in one line."""
 
 import dataclasses
 
@@ -9,7 +9,14 @@ from click.testing import CliRunner
 from lmpnn_kge import settings as configs
 from lmpnn_kge.cli import main
 from lmpnn_kge.errors import ConfigError
-from lmpnn_kge.settings import Config, load_config, make_settings, parse_settings, shipped, to_yaml
+from lmpnn_kge.settings import (
+    TrainSettings,
+    load_config,
+    make_settings,
+    parse_settings,
+    shipped,
+    to_yaml,
+)
 
 
 def cli(*arguments, code=0):
@@ -25,7 +32,7 @@ def cli(*arguments, code=0):
 def test_without_anything_the_default_file_holds():
     (values,) = (yaml.safe_load(shipped()["default"].read_text()),)
     assert dataclasses.asdict(load_config()) == values
-    assert list(values) == [field.name for field in dataclasses.fields(Config)]
+    assert list(values) == [field.name for field in dataclasses.fields(TrainSettings)]
 
 
 def test_single_settings_win_over_a_file_and_a_file_over_the_default(tmp_path):
@@ -48,13 +55,37 @@ def test_what_is_shown_loads_back_to_the_same(tmp_path, name):
     file.write_text(cli("show", "--config", name, *arguments).stdout)
     settings = {"seed": 3, "epsilon": 1e-7, "schedule": "linear"}
     assert load_config(file) == load_config(name, settings)
-    assert to_yaml(load_config(file)) == file.read_text()
+    shown = file.read_text().splitlines()
+    assert max(map(len, shown)) <= 80
+    assert shown[shown.index("seed: 3") - 1] == "# set on the command line"
+
+
+def test_a_shown_setting_keeps_the_reason_of_the_file_that_it_comes_from():
+    shown = cli("show", "--config", "small").stdout.splitlines()
+    for name, key in (("small", "hidden"), ("default", "epsilon")):
+        (line,) = (x for x in shipped()[name].read_text().splitlines() if x.startswith(f"{key}:"))
+        assert shown[shown.index(line.partition(" #")[0].rstrip()) - 1] in (
+            f"# {line.partition(' # ')[2]}",
+            f"# {line.partition('# ')[2]}",
+        )
+
+
+def test_pretraining_shows_the_defaults_for_the_score_of_a_backbone():
+    assert "negatives: 0" in cli("show", "--for", "pretrain", "--backbone", "complex").stdout
+    assert "negatives: 1024" in cli("show", "--for", "pretrain", "--backbone", "transe").stdout
+
+
+def test_a_run_folder_has_settings_that_load_back_to_the_same(tmp_path):
+    file = tmp_path / "config.yaml"
+    file.write_text(to_yaml(load_config("small")))
+    assert load_config(file) == load_config("small")
 
 
 def test_the_list_has_a_line_for_every_file():
     lines = cli("list").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == sorted(shipped())
-    assert all(len(line.split()) > 3 for line in lines)
+    names = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert names == sorted(shipped())
+    assert max(map(len, lines)) <= 80
 
 
 def test_an_installed_package_reads_its_own_folder_and_no_other(tmp_path, monkeypatch):
@@ -83,12 +114,12 @@ def test_a_whole_number_is_a_number():
     [
         ("hiden=1", "there is no setting 'hiden'; did you mean 'hidden'?"),
         ("=1", "there is no setting ''"),
-        ("hidden", "'hidden' is no setting: write key=value"),
-        ("hidden=[1", "'hidden=[1' has a value that is no YAML"),
-        ("hidden=2001-99-99", "has a value that is no YAML"),
-        ("hidden=" + "1" * 5000, "has a value that is no YAML"),
-        ("hidden=" + "[" * 600, "has a value that is no YAML"),
-        ("hidden=!!python/name:os.system ''", "has a value that is no YAML"),
+        ("hidden", "'hidden' is not a setting: write key=value"),
+        ("hidden=[1", "the value of 'hidden=[1' is not YAML"),
+        ("hidden=2001-99-99", "is not YAML"),
+        ("hidden=" + "1" * 5000, "is not YAML"),
+        ("hidden=" + "[" * 600, "is not YAML"),
+        ("hidden=!!python/name:os.system ''", "is not YAML"),
         ("hidden=", "hidden is 'None', but must be a whole number"),
         ("hidden=1.5", "hidden is '1.5', but must be a whole number"),
         ("hidden=true", "hidden is 'True', but must be a whole number"),
@@ -162,4 +193,4 @@ def test_a_configuration_must_have_all_its_settings():
     values = dataclasses.asdict(load_config())
     del values["hidden"], values["seed"]
     with pytest.raises(ConfigError, match="settings are missing: hidden, seed"):
-        make_settings(Config, values)
+        make_settings(TrainSettings, values)

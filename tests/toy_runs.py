@@ -14,7 +14,7 @@ from lmpnn_kge.cli import main
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.queries.sample import Request, sample_store
 from lmpnn_kge.query.patterns import named_patterns
-from lmpnn_kge.runs.run import train
+from lmpnn_kge.runs.train import train
 
 from .conftest import TOY
 
@@ -39,7 +39,7 @@ TINY = {
 
 
 def sample_few(graph: KnowledgeGraph, folder: Path, count: int = 16, types=TYPES):
-    """A store with so many queries of a few types."""
+    """A store with a given number of queries of a few types."""
     patterns = named_patterns()
     requests = [
         Request(split, name, patterns[name], count)
@@ -70,7 +70,7 @@ def train_tiny(queries: Path, out: Path, checkpoint: Path = ROTATE, more=None, *
 
 
 def cli(*arguments, code=0):
-    """A command; where it fails, it does so in one line and leaves nothing half-written."""
+    """Run a command; if it fails, it must print one line and leave nothing half-written."""
     result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     unexpected = result.exception is not None and not isinstance(result.exception, SystemExit)
     assert not unexpected, repr(result.exception)

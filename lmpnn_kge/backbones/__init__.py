@@ -1,1 +1,1 @@
-"""Embeddings behind one contract: plugins, checkpoints, link prediction."""
+"""Embedding models behind one contract: plugins, checkpoints, link prediction."""

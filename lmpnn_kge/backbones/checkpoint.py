@@ -1,4 +1,4 @@
-"""What a file with an embedding says, in whichever format: what loaders return."""
+"""The content of a checkpoint file in any format: the value that loaders return."""
 
 from __future__ import annotations
 
@@ -10,72 +10,91 @@ from typing import Any
 from torch import Tensor
 
 from lmpnn_kge.errors import CheckpointError, LmpnnError, short
-from lmpnn_kge.graph.formats.libkge import name_rows
+from lmpnn_kge.graph.vocabulary import name_rows
 
 
 @dataclass(frozen=True)
 class Validation:
-    """A metric that was recorded in the file."""
+    """A metric that was recorded during training."""
 
     metric: str
     value: float
     epoch: int | None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Checkpoint:
-    """The tables of a model with their names, and what the file remembers of its training."""
+    """The tables of a model with the names of their rows, and facts about its training."""
 
     path: Path
-    kind: str  # what the file is, such as "LibKGE package"
-    model: str  # the name of the backbone that reads it
+    kind: str  # what kind of file it is, such as "LibKGE package"
+    model: str  # the name of the backbone that opens it
     reciprocal: bool
     entities: Tensor  # [E, d]
     relations: Tensor  # [R, w], or [2R, w] if reciprocal
-    fields: Mapping[str, Any] = field(default_factory=dict)  # further fields of the backbone
+    fields: Mapping[str, Any] = field(default_factory=dict)  # the backbone's own fields
     entity_ids: list[str] | None = None
     relation_ids: list[str] | None = None
-    dataset: str | None = None  # the name of the dataset it was trained on
+    dataset: str | None = None  # the name of the graph it was trained on
     epoch: int | None = None
     validation: Validation | None = None
 
     def __post_init__(self) -> None:
-        for name, type_ in (("kind", str), ("model", str), ("reciprocal", bool),
-                            ("dataset", str | None), ("epoch", int | None)):  # fmt: skip
+        for name, type_, words in (
+            ("kind", str, "a string"),
+            ("model", str, "a string"),
+            ("reciprocal", bool, "true or false"),
+            ("dataset", str | None, "a string or None"),
+            ("epoch", int | None, "a whole number or None"),
+        ):
             if not isinstance(value := getattr(self, name), type_):
-                raise self.error(f"{name} cannot be {short(value)}")
+                raise self.error(f"{name} must be {words}, not {short(value)}")
         for name in ("entities", "relations"):
             table = getattr(self, name)
             if not (isinstance(table, Tensor) and table.dim() == 2 and table.is_floating_point()):
                 raise self.error(f"{name} must be a matrix of floating point numbers")
             object.__setattr__(self, name, _single(table))
-        for kind, rows in (("entity", len(self.entities)), ("relation", self.num_relations)):
-            ids = self._named(kind, rows, getattr(self, f"{kind}_ids"))
-            object.__setattr__(self, f"{kind}_ids", ids)
+        for table_name, rows in (("entity", len(self.entities)), ("relation", self.num_relations)):
+            ids = self._checked_ids(table_name, rows, getattr(self, f"{table_name}_ids"))
+            object.__setattr__(self, f"{table_name}_ids", ids)
 
-    def _named(self, kind: str, rows: int, ids: Any) -> list[str] | None:
+    def _checked_ids(self, table_name: str, rows: int, ids: Any) -> list[str] | None:
         if ids is None:
             return None
-        if not isinstance(ids, list) or len(ids) != rows:
-            found = len(ids) if isinstance(ids, list) else "no list of"
-            raise self.error(f"{found} {kind} ids do not match the {rows} {kind} rows of its model")
+        if not isinstance(ids, list):
+            raise self.error(f"{table_name} ids must be a list, not {short(ids)}")
+        if len(ids) != rows:
+            count = f"{len(ids)} {table_name} ids"
+            raise self.error(f"{count} do not match the {rows} {table_name} rows of its model")
         try:
             return name_rows(ids)
         except ValueError as error:
-            raise self.error(f"{kind} {error}") from error
+            raise self.error(f"{table_name} {error}") from error
+
+    def __repr__(self) -> str:
+        facts = [
+            f"{str(self.path)!r}",
+            self.kind,
+            f"model {self.model}",
+            f"{len(self.entities):,} entities",
+            f"{self.num_relations:,} relations",
+            f"width {self.entities.shape[1]}",
+            "reciprocal" if self.reciprocal else "plain",
+        ]
+        return f"{type(self).__name__}({short(', '.join(facts), 500)})"
 
     @property
     def num_relations(self) -> int:
-        """R: without inverses."""
+        """R, the number of relations without their inverses."""
         return len(self.relations) // 2 if self.reciprocal else len(self.relations)
 
-    def is_read_by(self, name: str, backbone: Any) -> bool:
-        """Whether a backbone, a class of this name, is that of the file."""
+    def fits(self, name: str, backbone: Any) -> bool:
+        """Whether this backbone class, installed under this name, opens the file."""
         return name == self.model
 
     def build(self, backbone: Any) -> Any:
-        """The embedding itself, of a backbone's class."""
-        # What a class trips over in fields that it does not check is the file's fault.
+        """Make an instance of a backbone class from the file."""
+        # A class need not check its fields, so any exception here means that the file is wrong.
         try:
             built = backbone.from_tensors(
                 self.entities,
@@ -90,7 +109,7 @@ class Checkpoint:
             raise
         except Exception as error:
             reason = short(" ".join(f"{type(error).__name__}: {error}".split()))
-            raise self.error(f"no {backbone.__name__} can be made of it ({reason})") from error
+            raise self.error(f"cannot make a {backbone.__name__} from it ({reason})") from error
         return built
 
     def error(self, reason: str) -> CheckpointError:
@@ -98,12 +117,12 @@ class Checkpoint:
 
 
 def _single(value: Any) -> Any:
-    """A tensor in single precision, which is that of all backbones; anything else as it is."""
+    """Convert a tensor to single precision, which all backbones use; return other values as is."""
     if isinstance(value, Tensor) and value.is_floating_point():
         return value.detach().float().contiguous()
     return value
 
 
 def plain_name(model: str) -> str:
-    """A model's name without the differences in spelling: `complex` for `ComplEx`."""
+    """Remove differences in spelling from a model's name: `complex` for `ComplEx`."""
     return model.replace("_", "").lower()

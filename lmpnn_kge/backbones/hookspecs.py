@@ -1,4 +1,4 @@
-"""The hooks a plugin implements: the whole of the plugin interface."""
+"""The hooks of the plugin interface; a plugin implements one of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lmpnn_kge.backbones.checkpoint import Checkpoint
     from lmpnn_kge.backbones.contract import Backbone
 
-#: pluggy's name for this project, shared by specifications and implementations.
+#: The project name by which pluggy matches specifications and implementations.
 PROJECT = "lmpnn_kge"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -26,7 +26,7 @@ def lmpnn_kge_backbone() -> type[Backbone] | None:
 
 @hookspec(firstresult=True)
 def lmpnn_kge_load(file: Path) -> Checkpoint | None:
-    """Return what a file holds; None if it is not of this plugin's format.
+    """Read a file; return None if it is not in this plugin's format.
 
-    CheckpointError says what is wrong with a file that is.
+    Raise CheckpointError if it is in this format but cannot be used.
     """

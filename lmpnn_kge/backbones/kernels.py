@@ -1,7 +1,6 @@
 """Tensor operations that backbones share.
 
-torch is imported inside the functions, so that plugins can import this module and still be listed
-without paying for torch.
+torch is imported inside the functions, so that plugins can import this module without torch.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def complex_product(a: Tensor, b: Tensor) -> Tensor:
-    """The elementwise product of complex vectors stored as halves, [real ‖ imaginary]."""
+    """Multiply complex vectors elementwise; each is stored as [real ‖ imaginary]."""
     import torch
 
     a_re, a_im = a.chunk(2, dim=-1)
@@ -23,7 +22,7 @@ def complex_product(a: Tensor, b: Tensor) -> Tensor:
 
 
 def matmul_by_relation(rows: Tensor, relations: Tensor, matrices: Tensor) -> Tensor:
-    """Multiply each row by the matrix of its relation, copying no matrix per row.
+    """Multiply each row by the matrix of its relation, without copying a matrix for each row.
 
     rows [n, d], relations [n], matrices [R, d, e] -> [n, e]. Rows of one relation share a product.
     """
@@ -42,10 +41,10 @@ def matmul_by_relation(rows: Tensor, relations: Tensor, matrices: Tensor) -> Ten
 
 
 def _matmul_in_tiles(rows: Tensor, relations: Tensor, matrices: Tensor) -> Tensor:
-    """The same for rows sorted by relation, with shapes that do not depend on the data.
+    """Multiply rows sorted by relation; no shape depends on the data.
 
-    Each relation's rows are padded to whole tiles. At most n // tile + min(R, n) tiles are needed,
-    whatever the relations are, so an accelerator never has to tell the host how many.
+    Each relation's rows are padded to full tiles. At most n // tile + min(R, n) tiles are needed,
+    whatever the relations are, so an accelerator never has to send their number to the host.
     """
     import torch
 
@@ -58,7 +57,7 @@ def _matmul_in_tiles(rows: Tensor, relations: Tensor, matrices: Tensor) -> Tenso
     row_start = torch.searchsorted(relations, ids)  # [R]
     tile_end = ((row_end - row_start + tile - 1) // tile).cumsum(0)  # [R]
     tile_start = torch.cat([tile_end.new_zeros(1), tile_end[:-1]])  # [R]
-    shift = tile_start * tile - row_start  # from a row's place among rows to its place in tiles
+    shift = tile_start * tile - row_start  # from the index of a row to its slot in the tiles
     slot = torch.arange(n, device=rows.device) + shift[relations]  # [n]
     relation_of_tile = torch.searchsorted(
         tile_end, torch.arange(tiles, device=rows.device), right=True
@@ -73,9 +72,9 @@ def _matmul_in_tiles(rows: Tensor, relations: Tensor, matrices: Tensor) -> Tenso
 def all_pairs(
     distance: Callable[[Tensor, Tensor], Tensor], queries: Tensor, table: Tensor
 ) -> Tensor:
-    """distance(q, t) for every q of [n, d] and t of [E, d] -> [n, E].
+    """Compute distance(q, t) for every q of [n, d] and t of [E, d] -> [n, E].
 
-    It is asked for one block of pairs at a time: on a CPU small enough to stay in its cache.
+    One block of pairs is computed at a time; on a CPU a block is small enough for its cache.
     """
     elements = 2**21 if queries.device.type == "cpu" else 2**26
     columns = 2048
@@ -89,16 +88,16 @@ def all_pairs(
 
 
 def minkowski(a: Tensor, b: Tensor, p: float) -> Tensor:
-    """The p-norm of a − b, of shapes [..., d] that broadcast -> [...]."""
+    """Compute the p-norm of a − b, of shapes [..., d] that broadcast -> [...]."""
     if p == 1:
-        return (a - b).abs_().sum(-1)  # several times as fast as norm(1)
+        return (a - b).abs_().sum(-1)  # several times faster than norm(1)
     return (a - b).norm(p, dim=-1)
 
 
 def euclidean(a: Tensor, b: Tensor) -> Tensor:
-    """The distances between all pairs of [n, d] and [m, d] by a matrix product, [n, m].
+    """Compute the distances between all pairs of [n, d] and [m, d] by a matrix product -> [n, m].
 
-    Where two points nearly coincide it is less exact than their difference.
+    For two points that nearly coincide this is less exact than the norm of their difference.
     """
     squares = a.square().sum(1, keepdim=True) + b.square().sum(1) - 2 * a @ b.T
     return squares.clamp(min=1e-6).sqrt()

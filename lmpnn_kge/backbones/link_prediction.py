@@ -1,13 +1,13 @@
-"""Link prediction: filtered ranks of a split's triples, by the rule that LibKGE uses.
+"""Link prediction: filtered ranks of a split's triples, by LibKGE's rule.
 
-Both directions of each triple are asked. Other answers that are known to be true are left out. A
-score is tied with the true one if it is as close as TIE_ABSOLUTE + TIE_RELATIVE · |true|; a rank
-counts the scores above plus half of the tied ones (the true one among them), rounded down.
+Each triple gives two questions: which tail, and which head. Other answers that are known to be true
+are filtered out. A score is tied with the true one if they differ by at most
+TIE_ABSOLUTE + TIE_RELATIVE · |true|. A rank is the number of higher scores plus half the number of
+tied scores (the true one included), rounded down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,14 +18,14 @@ from torch import Tensor
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.errors import BackboneError, DatasetError
 from lmpnn_kge.graph.answers import spread
-from lmpnn_kge.graph.formats.libkge import SPLITS
-from lmpnn_kge.graph.knowledge_graph import Graph
-from lmpnn_kge.graph.names import rows_of
+from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+from lmpnn_kge.graph.triples import SPLITS, both_directions
+from lmpnn_kge.listener import SILENT, Listener
 
 TIE_ABSOLUTE = 1e-5
 TIE_RELATIVE = 1e-4
 
-#: How many scores are held at once; a handful of temporaries have the same size.
+#: Number of scores in memory at a time; a few temporary tensors have the same size.
 CHUNK_SCORES = 2**24
 
 Ints = npt.NDArray[np.int64]
@@ -33,7 +33,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Ranking:
-    """How high the true answers stand, averaged over triples and directions."""
+    """Rank metrics, averaged over triples and directions."""
 
     mrr: float
     hits_at_1: float
@@ -42,7 +42,7 @@ class Ranking:
 
     @classmethod
     def of(cls, ranks: Tensor) -> Ranking:
-        """From ranks that count from 0."""
+        """Average ranks that count from 0."""
         ranks = ranks.cpu()  # not every device has double precision
         hits = [(ranks < k).double().mean().item() for k in (1, 3, 10)]
         return cls((1 / (1 + ranks.double())).mean().item(), *hits)
@@ -50,76 +50,68 @@ class Ranking:
 
 def rank_split(
     backbone: Backbone,
-    graph: Graph,
+    graph: KnowledgeGraph,
     split: str,
-    track: Callable[[Sequence[slice]], Iterable[slice]] = iter,
+    listener: Listener = SILENT,
 ) -> Ranking:
     """Rank a split of the graph that a backbone was opened with, filtered by all known triples."""
-    if backbone.entity_ids is None or backbone.relation_ids is None:
-        raise BackboneError("a backbone without names cannot be joined to a dataset")
-    entities = rows_of(graph.entity_ids, backbone.entity_ids)
-    relations = rows_of(graph.relation_ids, backbone.relation_ids)
-
-    def triples(name: str) -> Ints:
-        s, p, o = graph.triples(name).T
-        return np.stack([entities[s], relations[p], entities[o]], axis=1)
-
-    asked = triples(split)
-    if not len(asked):
+    rows = graph.vocabulary.rows_in(backbone.vocabulary)
+    triples = rows.of(graph.triples(split))
+    if not len(triples):
         raise DatasetError(f"{split} of {graph.folder} has no triples to rank")
-    known = np.concatenate([asked, *map(triples, SPLITS)])
-    return rank_triples(backbone, asked, known, track)
+    known = np.concatenate([triples, *(rows.of(graph.triples(name)) for name in SPLITS)])
+    return rank_triples(backbone, triples, known, listener)
 
 
 def rank_triples(
     backbone: Backbone,
     triples: Ints,
     known: Ints,
-    track: Callable[[Sequence[slice]], Iterable[slice]] = iter,
+    listener: Listener = SILENT,
 ) -> Ranking:
-    """Rank triples [n, 3] in both directions, leaving out other known ones [m, 3].
+    """Rank triples [n, 3] in both directions, filtered by the known triples [m, 3].
 
-    Each question is scored once, however many answers it has. track may wrap the chunks of
-    questions in a progress bar.
+    Each question is scored once, even if it has several answers.
     """
-    asked, answers = _questions(backbone, triples)
-    filter_asked, filter_answers = _questions(backbone, known)
-    questions, first, count = np.unique(asked, return_index=True, return_counts=True)
-    filter_first = np.searchsorted(filter_asked, questions)
-    filter_count = np.searchsorted(filter_asked, questions, side="right") - filter_first
+    keys, answers = _questions(backbone, triples)
+    known_keys, known_answers = _questions(backbone, known)
+    questions, first, count = np.unique(keys, return_index=True, return_counts=True)
+    known_first = np.searchsorted(known_keys, questions)
+    known_count = np.searchsorted(known_keys, questions, side="right") - known_first
 
     size = max(1, CHUNK_SCORES // backbone.num_entities)
     chunks = [slice(i, min(i + size, len(questions))) for i in range(0, len(questions), size)]
     ranks = []
-    for chunk in track(chunks):
+    listener.begin("ranking", len(questions))
+    for chunk in chunks:
         relations, heads = np.divmod(questions[chunk], backbone.num_entities)
         scores = backbone.score_tails(heads, relations)  # [questions, E]
         if not torch.stack(scores.aminmax()).isfinite().all():
-            raise BackboneError("scores overflow: the tables hold numbers that are too large")
-        rows, places = spread(first[chunk], count[chunk])
-        true = scores[rows, answers[places]]
-        filter_rows, places = spread(filter_first[chunk], filter_count[chunk])
-        scores[filter_rows, filter_answers[places]] = -torch.inf
+            raise BackboneError("scores overflow: the tables have numbers that are too large")
+        rows, indexes = spread(first[chunk], count[chunk])
+        true = scores[rows, answers[indexes]]
+        known_rows, indexes = spread(known_first[chunk], known_count[chunk])
+        scores[known_rows, known_answers[indexes]] = -torch.inf
         for start in range(0, len(rows), size):
             part = slice(start, start + size)
             ranks.append(_ranks(scores[rows[part]], true[part]))
+        listener.advance(chunk.stop - chunk.start)
     return Ranking.of(torch.cat(ranks))
 
 
 def _questions(backbone: Backbone, triples: Ints) -> tuple[Ints, Ints]:
-    """Both directions as sorted (relation · E + head) keys and their answers."""
-    s, p, o = triples.T
-    inverse = p + backbone.num_relations
-    keys = np.concatenate([p, inverse]) * backbone.num_entities + np.concatenate([s, o])
+    """Encode both directions as sorted keys, relation · E + head; returns keys and answers."""
+    s, p, o = both_directions(triples, backbone.num_relations).T
+    keys = p * backbone.num_entities + s
     order = np.argsort(keys, kind="stable")
-    return keys[order], np.concatenate([o, s])[order]
+    return keys[order], o[order]
 
 
 def _ranks(scores: Tensor, true: Tensor) -> Tensor:
-    """Ranks from 0 of true scores [n] among others [n, E], from which they are left out."""
+    """Compute ranks from 0 of true scores [n] among the scores [n, E] of the other entities."""
     true = true[:, None]
     tolerance = TIE_ABSOLUTE + TIE_RELATIVE * true.abs()
-    # Counting booleans is ten times slower than adding up ones that are floats.
+    # Summing ones that are floats is ten times faster than counting booleans.
     ones = torch.empty_like(scores, dtype=torch.float32)
     reached = torch.ge(scores, true - tolerance, out=ones).sum(1)
     above = torch.gt(scores, true + tolerance, out=ones).sum(1)

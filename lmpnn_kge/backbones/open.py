@@ -1,4 +1,4 @@
-"""From a file to a usable backbone: the checkpoint, the plugin that reads it, the names."""
+"""Opening a file as a backbone: read the checkpoint, find its backbone, join the names."""
 
 from __future__ import annotations
 
@@ -9,32 +9,40 @@ from pathlib import Path
 
 from lmpnn_kge.backbones.checkpoint import Checkpoint, plain_name
 from lmpnn_kge.backbones.contract import Backbone
-from lmpnn_kge.backbones.plugins import LOADERS, Plugin, discover, load_backbone
-from lmpnn_kge.errors import BackboneError, CheckpointError, PluginError
-from lmpnn_kge.graph.knowledge_graph import Graph, open_graph
-from lmpnn_kge.graph.names import join_ids
+from lmpnn_kge.backbones.plugins import LOADERS, Plugin, backbone_class, discover
+from lmpnn_kge.errors import BackboneError, CheckpointError, DatasetError, PluginError, examples
+from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 
 
 def open_backbone(
     file: str | Path, backbone: str | None = None, dataset: str | Path | None = None
 ) -> Backbone:
-    """Open a checkpoint, LibKGE's or any that an installed loader reads.
+    """Open a checkpoint in any format for which a loader is installed.
 
-    backbone names the plugin; without it, the one that reads the checkpoint's model is taken.
-    dataset is the folder of its graph: it names the entities and relations of a training
-    checkpoint, which has no names, and is checked against those of a package.
+    backbone is the name of a backbone plugin; by default the checkpoint determines it. dataset is
+    the folder of the graph. It gives names to the rows of a checkpoint without names, such as
+    LibKGE's training checkpoints; the names of other checkpoints must agree with it.
     """
     checkpoint = read_checkpoint(file)
-    _, kind = find_backbone(checkpoint, backbone)
-    graph = None if dataset is None else open_graph(dataset)
-    opened, notes = build(checkpoint, kind, graph)
+    _, model = find_backbone(checkpoint, backbone)
+    graph = None if dataset is None else KnowledgeGraph.open(dataset)
+    opened, notes = build(checkpoint, model, graph)
     for note in notes:
         warnings.warn(f"{file}: {note}", stacklevel=2)
     return opened
 
 
+def as_backbone(backbone: Backbone | str | Path) -> Backbone:
+    """A backbone as it is, or that of a checkpoint file."""
+    return open_backbone(backbone) if isinstance(backbone, str | Path) else backbone
+
+
 def read_checkpoint(file: str | Path) -> Checkpoint:
-    """Read a file with the one installed loader that knows its format."""
+    """Read a file with the installed loader that knows its format.
+
+    Every loader is asked. If two claim the file, PluginError names both; if none does,
+    CheckpointError has the reasons.
+    """
     path = Path(file)
     if not os.path.lexists(path):
         raise CheckpointError(f"{path} does not exist")
@@ -66,54 +74,86 @@ def read_checkpoint(file: str | Path) -> Checkpoint:
 
 
 def find_backbone(checkpoint: Checkpoint, name: str | None = None) -> tuple[str, type[Backbone]]:
-    """The name and class of the backbone that reads a checkpoint."""
+    """Find the backbone that opens a checkpoint; returns its name and class."""
     if name is not None:
-        backbone = load_backbone(name)
-        if not checkpoint.is_read_by(name, backbone):
-            models = " and ".join(backbone.libkge_models) or "no LibKGE model"
+        backbone = backbone_class(name)
+        if not checkpoint.fits(name, backbone):
+            models = " and ".join(backbone.libkge_models) or name
             raise CheckpointError(
-                f"{checkpoint.path} is a {checkpoint.model}; backbone {name!r} reads {models}"
+                f"{checkpoint.path} is a {checkpoint.model}, but backbone {name!r} opens {models}; "
+                "choose another backbone or checkpoint"
             )
         return name, backbone
-    # A plugin called like the model comes first, so that usually no other is imported.
-    model = plain_name(checkpoint.model)
-    plugins = sorted(discover(), key=lambda plugin: plain_name(plugin.name) != model)
-    readers, broken = [], []
+    # Try the plugin with the model's name first: usually no other has to be imported.
+    model_name = plain_name(checkpoint.model)
+    plugins = sorted(discover(), key=lambda plugin: plain_name(plugin.name) != model_name)
+    fitting, broken = [], []
     for plugin in plugins:
         try:
             backbone = plugin.load()
         except PluginError as error:
             broken.append(str(error))
             continue
-        if checkpoint.is_read_by(plugin.name, backbone):
-            readers.append((plugin.name, backbone))
-            if plain_name(plugin.name) == model:
+        if checkpoint.fits(plugin.name, backbone):
+            fitting.append((plugin.name, backbone))
+            if plain_name(plugin.name) == model_name:
                 break
-    if len(readers) > 1:
-        names = " and ".join(name for name, _ in readers)
+    if len(fitting) > 1:
+        names = " and ".join(name for name, _ in fitting)
         raise PluginError(
-            f"{checkpoint.path} is a {checkpoint.model}, which backbones {names} read; choose one "
+            f"{checkpoint.path} is a {checkpoint.model}, which backbones {names} open; choose one "
             "with --backbone"
         )
-    if not readers:
+    if not fitting:
         also = "".join(f"; {reason}" for reason in dict.fromkeys(broken))
         raise PluginError(
-            f"{checkpoint.path} is a {checkpoint.model}, which no installed backbone reads{also}"
+            f"{checkpoint.path} is a {checkpoint.model}, which no installed backbone opens; "
+            f"install a plugin for it{also}"
         )
-    return readers[0]
+    return fitting[0]
 
 
 def build(
-    checkpoint: Checkpoint, kind: type[Backbone], graph: Graph | None = None
+    checkpoint: Checkpoint, model: type[Backbone], graph: KnowledgeGraph | None = None
 ) -> tuple[Backbone, list[str]]:
-    """Make the backbone; with a graph, join their names and say what did not match."""
+    """Make the backbone; with a graph, name its rows and return notes on what did not match."""
     try:
-        backbone: Backbone = checkpoint.build(kind)
+        backbone: Backbone = checkpoint.build(model)
     except BackboneError as error:
         raise CheckpointError(f"{checkpoint.path}: {error}") from error
     if graph is None:
         return backbone, []
-    entities = join_ids("entity", backbone.entity_ids, backbone.num_entities, graph)
-    relations = join_ids("relation", backbone.relation_ids, backbone.num_relations, graph)
-    named = dataclasses.replace(backbone, entity_ids=entities.ids, relation_ids=relations.ids)
-    return named, [join.note for join in (entities, relations) if join.note]
+    names, folder = graph.vocabulary, graph.folder
+    entity_ids, entity_note = _join(
+        "entity", backbone.entity_ids, backbone.num_entities, names.entity_ids, folder
+    )
+    relation_ids, relation_note = _join(
+        "relation", backbone.relation_ids, backbone.num_relations, names.relation_ids, folder
+    )
+    named = dataclasses.replace(backbone, entity_ids=entity_ids, relation_ids=relation_ids)
+    return named, [*entity_note, *relation_note]
+
+
+def _join(
+    role: str, ids: list[str] | None, rows: int, graph_ids: list[str], folder: Path
+) -> tuple[list[str], list[str]]:
+    """The ids of a checkpoint's rows, and notes: names join by name, without exception.
+
+    A checkpoint without ids takes those of the graph, if there is one for each row. A checkpoint
+    with ids must know every id of the graph.
+    """
+    if ids is None:
+        if len(graph_ids) != rows:
+            raise DatasetError(
+                f"{folder} has {len(graph_ids)} {role} ids, but the checkpoint has {rows} rows: "
+                "it was trained on another dataset"
+            )
+        return graph_ids, []
+    if unknown := set(graph_ids).difference(ids):
+        raise DatasetError(
+            f"{folder} has {role} ids that the checkpoint lacks: {examples(unknown)}; was it "
+            "trained on another version of the graph?"
+        )
+    extra = set(ids).difference(graph_ids)
+    note = f"{role} ids of the checkpoint that {folder} lacks: {examples(extra)}"
+    return ids, [note] if extra else []

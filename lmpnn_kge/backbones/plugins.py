@@ -1,7 +1,7 @@
-"""Plugins: discovered by metadata, loaded by name, each one contained.
+"""Plugins: found by their metadata, imported by name, isolated from each other.
 
-A backbone is an entry point of the group `lmpnn_kge.backbones`, and a loader, which reads files,
-one of `lmpnn_kge.loaders`; the entry's name is the plugin's.
+A backbone is an entry point in the group `lmpnn_kge.backbones`. A loader, which reads files, is an
+entry point in the group `lmpnn_kge.loaders`. The name of the entry point is the plugin's name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOADERS = "lmpnn_kge.loaders"
 
 @dataclass(frozen=True)
 class Plugin:
-    """What some installed distribution claims to provide; nothing is imported yet."""
+    """A plugin that an installed distribution declares; nothing is imported yet."""
 
     entry: EntryPoint
     rivals: tuple[str, ...] = ()  # other distributions that claim the same name
@@ -47,48 +47,48 @@ class Plugin:
 
     @property
     def ships(self) -> bool:
-        """Whether it comes with this package."""
+        """Whether the plugin is part of this package."""
         return self.entry.dist is not None and self.entry.dist.name == "lmpnn-kge"
 
     def __str__(self) -> str:
         return f"{'loader' if self.entry.group == LOADERS else 'backbone'} {self.name!r}"
 
     def load(self) -> type[Backbone]:
-        """Import a backbone and return its class; PluginError says what is wrong with it."""
-        with self._contained():
+        """Import a backbone and return its class; PluginError if the plugin is broken."""
+        with self._isolated():
             return _backbone_of(self.entry)
 
-    def load_reader(self) -> Callable[..., Any]:
-        """Import a loader and return its hook; PluginError says what is wrong with it."""
-        with self._contained():
-            return _reader_of(self.entry)
+    def load_hook(self) -> Callable[..., Any]:
+        """Import a loader and return its hook; PluginError if the plugin is broken."""
+        with self._isolated():
+            return _load_hook_of(self.entry)
 
     def read(self, file: Path) -> Checkpoint | None:
-        """What a loader finds in a file; None if that is not its own.
+        """Read a file with a loader; None if the file is not in its format.
 
-        CheckpointError says what is wrong with the file, PluginError what is with the loader.
+        CheckpointError if the file is unusable, PluginError if the loader is broken.
         """
         from lmpnn_kge.backbones.checkpoint import Checkpoint
 
-        with self._contained(CheckpointError):
-            found = _reader_of(self.entry)(file=file)
-            if not isinstance(found, Checkpoint | None):
+        with self._isolated(CheckpointError):
+            checkpoint = _load_hook_of(self.entry)(file=file)
+            if not isinstance(checkpoint, Checkpoint | None):
                 raise TypeError(
                     f"hook lmpnn_kge_load of {self.entry.value} must return a Checkpoint or None, "
-                    f"not {short(found)}"
+                    f"not {short(checkpoint)}"
                 )
-            return found
+            return checkpoint
 
     @contextmanager
-    def _contained(self, passing: type[BaseException] = KeyboardInterrupt) -> Iterator[None]:
-        """A plugin is somebody else's code: whatever it raises must not stop the others."""
+    def _isolated(self, passing: type[BaseException] = KeyboardInterrupt) -> Iterator[None]:
+        """Turn everything that foreign code raises into PluginError, except for `passing`."""
         if self.rivals:
             raise PluginError(
                 f"{self} is claimed by {self.distribution} and by "
                 f"{' and '.join(self.rivals)}; uninstall all but one"
             )
         try:
-            with redirect_stdout(sys.stderr):  # what a plugin prints is not part of our output
+            with redirect_stdout(sys.stderr):  # our output must not contain what a plugin prints
                 yield
         except (KeyboardInterrupt, passing):
             raise
@@ -105,7 +105,7 @@ def _hooks_of(entry: EntryPoint) -> pluggy.HookRelay:
     return manager.hook
 
 
-def _reader_of(entry: EntryPoint) -> Callable[..., Any]:
+def _load_hook_of(entry: EntryPoint) -> Callable[..., Any]:
     hook = _hooks_of(entry).lmpnn_kge_load
     if not hook.get_hookimpls():
         raise TypeError(f"{entry.value} has no hook lmpnn_kge_load")
@@ -123,15 +123,15 @@ def _backbone_of(entry: EntryPoint) -> type[Backbone]:
         raise TypeError(f"{backbone.__name__} does not define forward")
     models, projects = backbone.libkge_models, backbone.project is not Backbone.project
     is_distance = getattr(backbone, "score_type", None) is ScoreType.DISTANCE
-    for name, is_right, what in (
+    for name, is_valid, expected in (
         ("score_type", isinstance(getattr(backbone, "score_type", None), ScoreType), "a ScoreType"),
         ("formula", isinstance(getattr(backbone, "formula", None), str), "a string"),
         ("inverse_formula", isinstance(backbone.inverse_formula, str | None), "a string or None"),
         ("libkge_models", _is_strings(models), "a tuple of strings"),
-        ("project", is_distance or not projects, "left out where scores are inner products"),
+        ("project", is_distance or not projects, "left out if scores are inner products"),
     ):
-        if not is_right:
-            raise TypeError(f"{backbone.__name__}.{name} must be {what}")
+        if not is_valid:
+            raise TypeError(f"{backbone.__name__}.{name} must be {expected}")
     return backbone
 
 
@@ -140,7 +140,7 @@ def _is_strings(value: object) -> bool:
 
 
 def discover(group: str = GROUP) -> list[Plugin]:
-    """All installed plugins of a group, by name; reads metadata only."""
+    """List all installed plugins of a group, sorted by name; only metadata is read."""
     entries = list(entry_points(group=group))
     plugins = []
     for entry in entries:
@@ -150,25 +150,26 @@ def discover(group: str = GROUP) -> list[Plugin]:
 
 
 def first_backbone() -> str:
-    """The name of the first that ships, where somebody has not chosen one."""
+    """Name of the first backbone of this package: the default if the user chooses none."""
     return next(plugin.name for plugin in discover() if plugin.ships)
 
 
-def load_backbone(name: str) -> type[Backbone]:
-    """The class of one backbone; no other plugin is imported."""
+def backbone_class(name: str) -> type[Backbone]:
+    """Import one backbone and return its class; no other plugin is imported."""
     plugins = {plugin.name: plugin for plugin in discover()}
     if name not in plugins:
-        raise PluginError(f"no backbone is called {name!r}; {choices(name, plugins)}")
+        valid = choices(name, plugins, if_none="no backbone is installed")
+        raise PluginError(f"no backbone is called {name!r}; {valid}")
     return plugins[name].load()
 
 
-def backbone_name(kind: type[Backbone]) -> str:
-    """The name under which the class of a backbone is installed."""
+def backbone_name(backbone: type[Backbone]) -> str:
+    """Find the name under which a backbone class is installed."""
     for plugin in discover():
-        with suppress(PluginError):  # one that is broken cannot be this one
-            if plugin.load() is kind:
+        with suppress(PluginError):  # a broken plugin cannot provide this class
+            if plugin.load() is backbone:
                 return plugin.name
     raise PluginError(
-        f"{kind.__name__} is not an installed backbone, so no file can name it; "
+        f"{backbone.__name__} is not an installed backbone, so no file can name it; "
         "give its plugin an entry point and install it"
     )

@@ -30,37 +30,46 @@ from lmpnn_kge.cli.sample import sample
 from lmpnn_kge.cli.split import split
 from lmpnn_kge.cli.table import table
 from lmpnn_kge.cli.train import train
-from lmpnn_kge.errors import LmpnnError, QueryError, short
+from lmpnn_kge.errors import LmpnnError, QueryError, one_line, short
 
-#: What the place of a file can lack: room in its name, room on the disk, permission.
-BEYOND = (errno.ENAMETOOLONG, errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS)
+#: What can be wrong with a path: too long a name, a full disk, no permission, a file in the way.
+PATH_ERRORS = (
+    errno.ENAMETOOLONG, errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR,
+    errno.ELOOP,
+)  # fmt: skip
 
 #: How torch says that a CPU or a GPU has no more memory.
 NO_MEMORY = re.compile("can't allocate memory|out of memory", re.IGNORECASE)
 
 
 class _Group(click.Group):
-    """Prints what a user can mend as one line, with exit code 2; a bug keeps its traceback."""
+    """Prints a user's mistake as one line, with exit code 2; a bug keeps its traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except LmpnnError as error:
-            message = short(" ".join(str(error).split()), 2000)
+            message = one_line(error, 2000)
             if isinstance(error, QueryError) and error.excerpt:
                 message += f"\n{error.excerpt}"
             raise _Mistake(message) from error
         except OSError as error:
-            if error.errno not in BEYOND:
+            if error.errno not in PATH_ERRORS:
                 raise
-            raise _Mistake(f"{short(str(error.filename))}: {error.strerror}") from error
-        except (MemoryError, RuntimeError) as error:  # what torch raises is of the latter kind
+            path = "" if error.filename is None else f"{short(str(error.filename))}: "
+            raise _Mistake(f"{path}{error.strerror}") from error
+        except (MemoryError, RuntimeError) as error:  # torch raises a RuntimeError
             if isinstance(error, RuntimeError) and not NO_MEMORY.search(str(error)):
                 raise
-            reason = short(" ".join(str(error).split()) or "no more can be had")
             raise _Mistake(
-                f"out of memory: {reason}; take a smaller dim, hidden or batch_size"
+                f"out of memory: {one_line(error)}; use a smaller dim, hidden or batch_size"
             ) from error
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands with complete summaries, which click would cut to one line."""
+        rows = [(name, command.get_short_help_str(1000)) for name, command in self.commands.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
 
 class _Mistake(click.ClickException):
@@ -70,9 +79,9 @@ class _Mistake(click.ClickException):
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="lmpnn-kge")
 def main() -> None:
-    """Answer logical queries over knowledge graph embeddings made with LibKGE."""
+    """Answer logical queries over knowledge graph embeddings."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # whatever a name holds, and whatever the locale
+        if isinstance(stream, io.TextIOWrapper):  # any name must print, whatever the locale
             stream.reconfigure(errors="backslashreplace")
 
 

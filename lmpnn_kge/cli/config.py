@@ -1,4 +1,4 @@
-"""`lmpnn-kge config`: which settings there are, and what a run would use."""
+"""`lmpnn-kge config`: the shipped configurations, and the settings that a command would use."""
 
 from __future__ import annotations
 
@@ -6,41 +6,63 @@ import click
 
 from lmpnn_kge.cli.options import setting_option
 
-kind_option = click.option(
+for_option = click.option(
     "--for",
-    "kind",
+    "command",
     type=click.Choice(["train", "pretrain", "cqd"]),
     default="train",
     show_default=True,
-    help="The command or the method whose settings they are.",
+    help="Command or method whose settings to show.",
 )
 
 
 @click.group()
 def config() -> None:
-    """Settings: the shipped configurations, and what they come to."""
+    """List the shipped configurations, and show settings with their reasons."""
 
 
 @config.command("list")
-@kind_option
-def list_(kind: str) -> None:
-    """The shipped configurations, each with its first line."""
+@for_option
+def list_(command: str) -> None:
+    """List the shipped configurations, each with its purpose."""
     from lmpnn_kge.settings import KINDS, shipped
 
-    files = shipped(KINDS[kind])
+    files = shipped(KINDS[command])
     width = max(map(len, files))
     for name, file in sorted(files.items()):
         first = file.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
-        click.echo(f"{name:<{width}}  {first}")
+        click.echo(click.wrap_text(f"{name:<{width}}  {first}", 80, "", " " * (width + 2)))
 
 
 @config.command()
-@kind_option
-@click.option("--config", "name", default="default", metavar="NAME|FILE", help="Where to begin.")
+@for_option
+@click.option(
+    "--config",
+    "name",
+    default="default",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="Configuration to start from.",
+)
+@click.option(
+    "--backbone",
+    metavar="NAME",
+    help="With --for pretrain: use the defaults for this backbone's type of score.",
+)
 @setting_option
-def show(kind: str, name: str, settings: tuple[str, ...]) -> None:
-    """Print every setting that a command would use with the same options, as YAML."""
-    from lmpnn_kge.settings import DEFAULT, KINDS, load_settings, parse_settings, to_yaml
+def show(command: str, name: str, backbone: str | None, settings: tuple[str, ...]) -> None:
+    """Print every setting that a command would use, with its reason, as YAML."""
+    from lmpnn_kge.settings import DEFAULT, KINDS, explain, parse_settings
 
-    found = load_settings(KINDS[kind], [DEFAULT, name], parse_settings(settings))
-    click.echo(to_yaml(found), nl=False)
+    names = [DEFAULT]
+    if backbone is not None:
+        if command != "pretrain":
+            raise click.UsageError("--backbone applies to --for pretrain only")
+        from lmpnn_kge.backbones.contract import ScoreType
+        from lmpnn_kge.backbones.plugins import backbone_class
+
+        if backbone_class(backbone).score_type is ScoreType.DISTANCE:
+            names.append("distance")
+    if name != DEFAULT:
+        names.append(name)
+    click.echo(explain(KINDS[command], names, parse_settings(settings)), nl=False)

@@ -7,65 +7,56 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmpnn_kge.cli.options import device_option, to_type
-from lmpnn_kge.cli.progress import TrainingBar, bar, sampling_aside
+from lmpnn_kge.cli.options import command_line, device_option, out_option
+from lmpnn_kge.cli.progress import terminal
 from lmpnn_kge.errors import printable
 
 if TYPE_CHECKING:
     from lmpnn_kge.demo import Demonstration
 
-#: A question to go on with: capitals of Brazil's neighbours that speak Spanish.
+#: A question to try next: capitals of Brazil's neighbours that speak Spanish.
 NEXT = "capital(?x, ?) & borders(?x, Brazil) & speaks(?x, Spanish)"
 
 
 @click.command()
-@click.option("--backbone", metavar="NAME", help="The first that ships if not given.")
-@click.option(
-    "--out",
-    default="demo",
-    show_default=True,
-    type=click.Path(),
-    metavar="DIR",
-    help="Where all of it goes.",
-)
+@click.option("--backbone", metavar="NAME", help="Backbone to use; default: complex.")
+@out_option("DIR", "Folder to write everything to.", default="demo", show_default=True)
 @device_option
 def demo(backbone: str | None, out: str, device: str) -> None:
-    """Embed a graph of the world's countries and cities, train LMPNN on it, and ask it questions.
+    """Embed a graph of countries and cities, train LMPNN on it, and ask it questions.
 
-    All of it takes a few minutes. What is there already in DIR is used again.
+    This takes one to a few minutes. Finished parts in DIR are reused.
     """
     from lmpnn_kge.backbones.plugins import first_backbone
     from lmpnn_kge.demo import demonstrate
-    from lmpnn_kge.training.loop import Interrupted
+    from lmpnn_kge.training.interrupt import Interrupted
 
-    with bar() as progress:
+    with terminal() as listener:
         try:
-            watch, sample = TrainingBar(progress), sampling_aside(progress)
-            found = demonstrate(out, backbone or first_backbone(), watch, sample, device)
+            shown = demonstrate(out, backbone or first_backbone(), device, listener)
         except (Interrupted, KeyboardInterrupt):
-            click.echo("stopped; the same command goes on")
+            click.echo("stopped; the same command continues")
             sys.exit(130)
-    _print(found)
+    _print(shown)
 
 
-def _print(found: Demonstration) -> None:
+def _print(shown: Demonstration) -> None:
     from lmpnn_kge.demo import QUESTIONS
     from lmpnn_kge.methods.results import compare
 
-    rows = {"LMPNN": found.results, "frequency": found.baseline}
-    click.echo(f"MRR on test queries, in per cent:\n\n{compare(rows)}\n")
+    rows = {"LMPNN": [shown.results], "frequency": [shown.baseline]}
+    click.echo(f"MRR on test queries, in percent:\n\n{compare(rows)}\n")
     click.echo("`frequency` ranks entities by how often they end the question's last relation.\n")
     for question, formula in QUESTIONS.items():
         click.echo(f"{question}\n  {formula}")
-        for answer in found.answers[formula]:
+        for answer in shown.answers[formula]:
             click.echo(f"  {answer.score:6.3f}  {printable(answer.label):<24} {answer.mark}")
         click.echo()
-    click.echo(
-        "known: follows from the training edges; confirmed or contradicted: by those held out.\n"
-    )
-    click.echo(f"report: {printable(str(found.report))}\n")
-    run = str(found.run.folder.path)
+    click.echo("known: follows from the training edges")
+    click.echo("confirmed, contradicted: by the edges that were held out\n")
+    click.echo(f"report: {printable(str(shown.report))}\n")
+    run = str(shown.run.folder.path)
     click.echo("next:")
-    click.echo(f"  {to_type('ask', run, NEXT)}")
-    click.echo(f"  {to_type('evaluate', run, '--split', 'valid')}")
-    click.echo(f"  {to_type('inspect', str(found.checkpoint))}")
+    click.echo(f"  {command_line('ask', run, NEXT)}")
+    click.echo(f"  {command_line('evaluate', run, '--split', 'valid')}")
+    click.echo(f"  {command_line('inspect', str(shown.checkpoint))}")

@@ -6,21 +6,19 @@ from pathlib import Path
 
 import click
 
-from lmpnn_kge.errors import LmpnnError
+from lmpnn_kge.cli.options import out_option
+from lmpnn_kge.files import write_file
 
 
 @click.command()
 @click.argument("formula")
-@click.option("-o", "--out", required=True, type=click.Path(), metavar="FILE.svg", help="Where to.")
+@out_option("FILE.svg", "SVG file to write.", required=True)
 def draw(formula: str, out: str) -> None:
-    """Draw the query graph of FORMULA, or of a pattern by its name, as SVG."""
-    from lmpnn_kge.query.draw import draw as picture
+    """Draw the query graph of a FORMULA, or of a query type such as 2in, as SVG."""
+    from lmpnn_kge.query.draw import draw as draw_svg
     from lmpnn_kge.query.parser import parse
     from lmpnn_kge.query.patterns import named_patterns
 
     patterns = named_patterns()
-    svg = picture(patterns[formula].formula if formula in patterns else parse(formula))
-    try:
-        Path(out).write_text(svg, encoding="utf-8")
-    except OSError as error:
-        raise LmpnnError(f"{out} cannot be written: {error.strerror}") from error
+    svg = draw_svg(patterns[formula].formula if formula in patterns else parse(formula))
+    write_file(svg.encode(), Path(out))

@@ -4,40 +4,70 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from lmpnn_kge.cli.options import device_option, given_settings, json_option, setting_option
-from lmpnn_kge.cli.progress import bar, sampling_aside
-from lmpnn_kge.errors import printable
+from lmpnn_kge.cli.progress import terminal
+
+if TYPE_CHECKING:
+    from lmpnn_kge.listener import Listener
+    from lmpnn_kge.methods.results import Results
+    from lmpnn_kge.settings import UnionMode
+
+LMPNN = "lmpnn"
 
 
 @click.command()
 @click.argument("run", type=click.Path(), required=False)
 @click.option(
     "--method",
-    type=click.Choice(["lmpnn", "cqd", "cqd-beam", "frequency"]),
-    default="lmpnn",
+    type=click.Choice([LMPNN, "cqd", "cqd-beam", "frequency"]),
+    default=LMPNN,
     show_default=True,
-    help="The network of RUN, or what needs no RUN: fuzzy logic on the scores of a checkpoint by "
-    "optimisation or by beam search, or entities by how often they are a tail.",
+    help="lmpnn is the network of RUN. The others need no RUN: cqd and cqd-beam apply fuzzy logic "
+    "to the scores of the checkpoint; frequency ranks entities by how often they end the last "
+    "relation of the query.",
 )
 @click.option(
     "--checkpoint",
     type=click.Path(readable=False),
     metavar="FILE",
-    help="The checkpoint of a method; that of RUN, if it has moved.",
+    help="Checkpoint that the method works on; or that of RUN, if it has moved.",
 )
-@click.option("--backbone", metavar="NAME", help="The backbone of a method's checkpoint.")
-@click.option("--dataset", type=click.Path(), metavar="DIR", help="Its dataset, if not found.")
-@click.option("--split", default="test", show_default=True, metavar="SPLIT", help="valid or test.")
-@click.option("--queries", type=click.Path(), metavar="DIR", help="Other queries than its own.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="So many of each type.")
+@click.option(
+    "--backbone",
+    metavar="NAME",
+    help="Backbone of the method's checkpoint; default: detected from it.",
+)
+@click.option(
+    "--dataset",
+    type=click.Path(),
+    metavar="DIR",
+    help="Graph of the method's checkpoint; default: found by the name in it.",
+)
+@click.option(
+    "--split",
+    default="test",
+    show_default=True,
+    metavar="SPLIT",
+    help="Queries to rank: valid or test.",
+)
+@click.option(
+    "--queries", type=click.Path(), metavar="DIR", help="Query store to use instead of the run's."
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Evaluate at most N queries per type, evenly spread.",
+)
 @click.option(
     "--union",
     type=click.Choice(["dnf", "merge"]),
-    help="Disjunctions: parts apart and the best taken, or as a conjunction; else as trained.",
+    help="How the network answers OR: dnf scores each part and keeps the best, merge treats OR as "
+    "AND. Default: as in training.",
 )
 @setting_option
 @device_option
@@ -51,54 +81,38 @@ def evaluate(
     split: str,
     queries: str | None,
     limit: int | None,
-    union: Any,
+    union: UnionMode | None,
     settings: tuple[str, ...],
     device: str,
     as_json: bool,
 ) -> None:
     """Rank the hard answers of a split: MRR and Hits by query type.
 
-    With the network of RUN, or with another --method on a --checkpoint; the settings of CQD are in
-    `lmpnn-kge config show --for cqd`.
+    `evaluate RUN` evaluates the trained network of a run. `evaluate --method NAME --checkpoint
+    FILE` evaluates a method that needs no training on a checkpoint; `config show --for cqd` prints
+    the settings of cqd and cqd-beam.
     """
-    trained = method == "lmpnn"
-    if (run is None) == trained:
-        raise click.UsageError(
-            "give a RUN" if trained else f"--method {method} takes a --checkpoint, not a RUN"
-        )
+    trained = method == LMPNN
+    if trained and run is None:
+        raise click.UsageError("give a RUN, or a --method that needs none")
+    if not trained and run is not None:
+        raise click.UsageError(f"--method {method} takes a --checkpoint, not a RUN")
     if not trained and checkpoint is None:
         raise click.UsageError(f"--method {method} needs --checkpoint FILE")
     foreign = {"--backbone": backbone, "--dataset": dataset, "--set": settings or None}
     for option, value in foreign.items() if trained else [("--union", union)]:
         if value is not None:
-            raise click.UsageError(f"{option} means nothing to --method {method}")
-    start = time.monotonic()
-    with bar() as progress:
-        task = progress.add_task("evaluating", total=None)
-
-        def show(name: str, done: int) -> None:
-            progress.update(task, description=f"evaluating {printable(name)}")
-
-        def tell(note: str) -> None:  # before the wait for the figures that it is about
-            click.echo(f"note: {printable(note)}", err=True)
-
-        if trained:
-            from lmpnn_kge.runs.run import Run
-
-            assert run is not None
-            opened = Run.open(run, checkpoint=checkpoint, device=device)
-            asked = opened.queries(split, queries)
-            for note in opened.notes:
-                tell(note)
-            options: dict[str, Any] = {"union": union, "limit": limit}
-            results = opened.evaluate(split, queries=asked, progress=show, **options)
+            raise click.UsageError(f"{option} does not apply to --method {method}")
+    started = time.monotonic()
+    with terminal() as listener:
+        if run is not None:
+            results = _evaluate_run(run, checkpoint, split, queries, limit, union, device, listener)
         else:
             from lmpnn_kge.runs.baselines import evaluate_method
 
-            assert checkpoint is not None
             results = evaluate_method(
                 method,
-                checkpoint,
+                str(checkpoint),
                 backbone=backbone,
                 dataset=dataset,
                 queries=queries,
@@ -106,19 +120,37 @@ def evaluate(
                 limit=limit,
                 settings=given_settings(settings),
                 device=device,
-                progress=show,
-                tell=tell,
-                sample=sampling_aside(progress),
+                listener=listener,
             )
-    _print(results, split, time.monotonic() - start, as_json)
+    _print(results, time.monotonic() - started, as_json)
 
 
-def _print(results: Any, split: str, seconds: float, as_json: bool) -> None:
-    from lmpnn_kge.methods.results import as_text
+def _evaluate_run(
+    folder: str,
+    checkpoint: str | None,
+    split: str,
+    queries: str | None,
+    limit: int | None,
+    union: UnionMode | None,
+    device: str,
+    listener: Listener,
+) -> Results:
+    from lmpnn_kge.runs.run import Run
 
+    run = Run.open(folder, checkpoint=checkpoint, device=device)
+    store, notes = run.queries(split, queries)
+    for note in (*run.notes, *notes):
+        listener.note(note)
+    return run.evaluate(split, queries=store, union=union, limit=limit, listener=listener)
+
+
+def _print(results: Results, seconds: float, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(results, indent=2))
+        click.echo(json.dumps(results.to_json(), indent=2))
         return
-    count = sum(found["queries"] for found in results["types"].values())
-    click.echo(f"{split}, MRR in per cent:\n\n{as_text(results)}\n")
-    click.echo(f"{count:,} queries in {seconds:.1f} s, {count / seconds:,.0f} a second", err=True)
+    speed = results.queries / seconds
+    click.echo(f"{results.split}, MRR in percent:\n\n{results}\n")
+    click.echo(
+        f"{results.queries:,} queries in {seconds:.1f} s, {speed:,.0f} per second",
+        err=True,
+    )

@@ -1,4 +1,4 @@
-"""`lmpnn-kge inspect`: what is in a checkpoint, and what it takes to use it."""
+"""`lmpnn-kge inspect`: show the content of a checkpoint, and what is missing to use it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,44 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lmpnn_kge.cli.options import json_option
-from lmpnn_kge.errors import BackboneError, LmpnnError, PluginError, printable
+from lmpnn_kge.cli.progress import terminal
+from lmpnn_kge.cli.text import labelled
+from lmpnn_kge.errors import BackboneError, LmpnnError, PluginError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lmpnn_kge.backbones.checkpoint import Checkpoint
     from lmpnn_kge.backbones.contract import Backbone
-    from lmpnn_kge.graph.knowledge_graph import Graph
+    from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 
 
 @click.command()
 @click.argument("file", type=click.Path(readable=False))
-@click.option("--backbone", metavar="NAME", help="Read it with this backbone.")
-@click.option("--dataset", type=click.Path(), metavar="DIR", help="Its LibKGE dataset folder.")
-@click.option("--rank", metavar="SPLIT", help="Rank a split of the dataset: filtered MRR and Hits.")
-@click.option("--against-libkge", is_flag=True, help="Compare scores with LibKGE's, if installed.")
+@click.option(
+    "--backbone",
+    metavar="NAME",
+    help="Open the checkpoint with this backbone plugin. By default the file determines it.",
+)
+@click.option(
+    "--dataset",
+    type=click.Path(),
+    metavar="DIR",
+    help="Folder of the graph that the checkpoint was trained on: a LibKGE or BetaE dataset, or "
+    "train, valid and test files of named triples.",
+)
+@click.option(
+    "--rank",
+    metavar="SPLIT",
+    help="Rank the triples of a split, such as test, and print filtered MRR and Hits. Without "
+    "--dataset, the graph is searched for by its name in ./data, in $LMPNN_KGE_DATA and beside "
+    "the checkpoint.",
+)
+@click.option(
+    "--against-libkge",
+    is_flag=True,
+    help="Compare the scores with those of LibKGE itself, if it is installed.",
+)
 @json_option
 def inspect(
     file: str,
@@ -31,28 +55,28 @@ def inspect(
     against_libkge: bool,
     as_json: bool,
 ) -> None:
-    """Say what a checkpoint FILE holds; nothing in the file is run."""
+    """Show the content of a checkpoint FILE, without running code from the file."""
     from lmpnn_kge.backbones.open import build, find_backbone, read_checkpoint
-    from lmpnn_kge.graph.knowledge_graph import open_graph
+    from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 
-    if rank is not None and dataset is None:
-        raise LmpnnError(f"--rank {rank} needs --dataset DIR, the folder with the triples")
     checkpoint = read_checkpoint(file)
-    graph = None if dataset is None else open_graph(dataset)
+    if rank is not None and dataset is None:
+        dataset = str(_dataset_to_rank(checkpoint, rank))
+    graph = None if dataset is None else KnowledgeGraph.open(dataset)
     facts = describe(checkpoint)
     try:
-        facts["backbone"], kind = find_backbone(checkpoint, backbone)
+        facts["backbone"], model = find_backbone(checkpoint, backbone)
     except PluginError as error:
         if backbone is not None or rank is not None or against_libkge:
             raise
         facts["missing"].append(str(error))
     else:
-        opened, facts["notes"] = build(checkpoint, kind, graph)
-        facts |= {"type": kind.score_type.value, "ids": opened.entity_ids is not None}
+        opened, facts["notes"] = build(checkpoint, model, graph)
+        facts |= {"type": model.score_type.value, "ids": opened.entity_ids is not None}
         if opened.entity_ids is None:
             facts["missing"].append(
-                f"names of entities and relations: give --dataset, the folder of "
-                f"{checkpoint.dataset or 'its dataset'} with entity_ids.del and relation_ids.del"
+                "names of entities and relations; give the folder of "
+                f"{checkpoint.dataset or 'its dataset'} with --dataset DIR"
             )
         if against_libkge:
             facts["against_libkge"] = _compare(checkpoint, opened)
@@ -65,8 +89,24 @@ def inspect(
         _print_facts(facts)
 
 
+def _dataset_to_rank(checkpoint: Checkpoint, split: str) -> Path:
+    """Find the graph of a checkpoint as `train` does; LmpnnError if it is not there."""
+    from lmpnn_kge.runs.inputs import find_dataset
+
+    folder = find_dataset(checkpoint.dataset, checkpoint.path)
+    if folder is None:
+        name = checkpoint.dataset
+        reason = f"{name!r} is not in ./data, in $LMPNN_KGE_DATA or beside the checkpoint"
+        raise LmpnnError(
+            f"{checkpoint.path}: --rank {split} needs the dataset, but "
+            f"{'the file does not name it' if name is None else reason}; give its folder with "
+            "--dataset DIR"
+        )
+    return folder
+
+
 def describe(checkpoint: Checkpoint) -> dict[str, Any]:
-    """What the file says of itself."""
+    """Facts that the file itself has, and empty values for those that are worked out later."""
     validation = checkpoint.validation
     return {
         "file": str(checkpoint.path),
@@ -97,26 +137,14 @@ def _compare(checkpoint: Checkpoint, opened: Backbone) -> dict[str, Any]:
         return {"available": False, "reason": str(missing)}
 
 
-def _rank(checkpoint: Checkpoint, opened: Backbone, graph: Graph, split: str) -> dict[str, Any]:
-    from rich.console import Console
-    from rich.progress import track
-
+def _rank(
+    checkpoint: Checkpoint, opened: Backbone, graph: KnowledgeGraph, split: str
+) -> dict[str, Any]:
     from lmpnn_kge.backbones.link_prediction import rank_split
 
-    console = Console(stderr=True)
     try:
-        ranking = rank_split(
-            opened,
-            graph,
-            split,
-            lambda chunks: track(
-                chunks,
-                f"ranking {split}",
-                console=console,
-                transient=True,
-                disable=not console.is_terminal,
-            ),
-        )
+        with terminal() as listener:
+            ranking = rank_split(opened, graph, split, listener)
     except BackboneError as error:
         raise checkpoint.error(str(error)) from error
     return {
@@ -152,4 +180,4 @@ def _print_facts(facts: dict[str, Any]) -> None:
         hits = "".join(f"  Hits@{k} {ranking[f'hits@{k}']:.4f}" for k in (1, 3, 10))
         lines.append(("ranking", f"{ranking['split']}, filtered: MRR {ranking['mrr']:.4f}{hits}"))
     for name, value in lines:
-        click.echo(f"{name:<11} {'not recorded' if value is None else printable(str(value))}")
+        click.echo(labelled(name, "not recorded" if value is None else str(value), 12))

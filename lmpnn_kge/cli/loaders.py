@@ -1,35 +1,44 @@
-"""`lmpnn-kge loaders`: which files can be read beside LibKGE's."""
+"""`lmpnn-kge loaders`: list the file formats that can be read."""
 
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import click
 
-from lmpnn_kge.backbones.plugins import LOADERS, Plugin, discover
 from lmpnn_kge.cli.options import json_option
+from lmpnn_kge.cli.text import labelled
 from lmpnn_kge.errors import PluginError, printable
+
+if TYPE_CHECKING:
+    from lmpnn_kge.backbones.plugins import Plugin
 
 
 @click.command()
 @json_option
 def loaders(as_json: bool) -> None:
-    """List the installed loaders, which read files that LibKGE did not write."""
+    """List the installed loaders: plugins that each read one format of checkpoint files."""
+    from lmpnn_kge.backbones.plugins import LOADERS, discover
+
     rows = [describe(plugin) for plugin in discover(LOADERS)]
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return
     lines = [("name", "distribution", "health"), *(tuple(row.values()) for row in rows)]
-    cells = [[printable(cell) for cell in line] for line in lines]
-    name, distribution, _ = (max(map(len, column)) for column in zip(*cells, strict=True))
-    for line in cells:
-        click.echo(f"{line[0]:<{name}} {line[1]:<{distribution}} {line[2]}")
+    names, distributions, healths = (
+        [printable(cell) for cell in column] for column in zip(*lines, strict=True)
+    )
+    widths = max(map(len, names)), max(map(len, distributions))
+    for name, distribution, health in zip(names, distributions, healths, strict=True):
+        label = f"{name:<{widths[0]}} {distribution:<{widths[1]}}"
+        click.echo(labelled(label, health, len(label) + 1))
 
 
 def describe(plugin: Plugin) -> dict[str, str]:
-    """One row of the list; a loader that does not load is described by its reason."""
+    """One row of the list; for a broken loader, health is the reason."""
     try:
-        plugin.load_reader()
+        plugin.load_hook()
         health = "ok"
     except PluginError as error:
         health = str(error)

@@ -1,4 +1,4 @@
-"""Options that several commands have, each said once."""
+"""Options that several commands share, each defined once."""
 
 from __future__ import annotations
 
@@ -6,44 +6,68 @@ import json
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lmpnn_kge.errors import LmpnnError, short
+from lmpnn_kge.errors import LmpnnError, one_line, short
+
+if TYPE_CHECKING:
+    from lmpnn_kge.methods.results import Results
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 device_option = click.option(
-    "--device", default="auto", metavar="auto|cpu|cuda[:i]|mps", help="Where to compute."
+    "--device",
+    default="auto",
+    metavar="DEVICE",
+    help="Device to compute on: cpu, cuda, cuda:1, mps; auto takes the fastest one.",
+)
+checkpoint_option = click.option(
+    "--checkpoint",
+    type=click.Path(readable=False),
+    metavar="FILE",
+    help="Checkpoint of the embedding: a LibKGE file, or another format (see `loaders`).",
 )
 moved_checkpoint_option = click.option(
     "--checkpoint",
     type=click.Path(readable=False),
     metavar="FILE",
-    help="Its checkpoint, if it has moved.",
+    help="Checkpoint of the run, if it has moved.",
 )
-reader_option = click.option(
-    "--backbone", metavar="NAME", help="Its backbone; the checkpoint says what it is."
+backbone_option = click.option(
+    "--backbone", metavar="NAME", help="Backbone plugin; default: detected from the checkpoint."
 )
 dataset_option = click.option(
-    "--dataset", type=click.Path(), metavar="DIR", help="Its dataset, if not found."
+    "--dataset",
+    type=click.Path(),
+    metavar="DIR",
+    help="Folder of the graph; default: found by the name in the checkpoint.",
 )
 queries_option = click.option(
-    "--queries", type=click.Path(), metavar="DIR", help="A query store; else sampled."
+    "--queries",
+    type=click.Path(),
+    metavar="DIR",
+    help="Query store; default: the one beside the dataset, sampled if missing.",
 )
 config_option = click.option(
-    "--config", metavar="NAME|FILE", help="Settings; see `lmpnn-kge config`."
+    "--config", metavar="NAME|FILE", help="Settings to start from (see `config list`)."
 )
 beside_option = click.option(
     "--beside",
     multiple=True,
     metavar="NAME=FILE",
-    help="A further row on the same queries, from what `evaluate --json` printed.",
+    help="Add a row on the same queries, from a file that `evaluate --json` printed.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 setting_option = click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change one setting (see `config show`).",
 )
 epochs_option = click.option(
     "--epochs", type=click.IntRange(min=0), metavar="N", help="Short for --set epochs=N."
@@ -53,31 +77,39 @@ seed_option = click.option(
 )
 
 
-def to_type(*words: str) -> str:
-    """A command to type next; by the path of this one where its name alone is not found."""
+def out_option(metavar: str, help: str, **more: Any) -> Callable[[F], F]:
+    """-o/--out, which every command that writes something has."""
+    return click.option("-o", "--out", type=click.Path(), metavar=metavar, help=help, **more)
+
+
+def command_line(*words: str) -> str:
+    """A command to type next; by its path if `lmpnn-kge` alone would not be found."""
     name, called = "lmpnn-kge", Path(sys.argv[0])
     program = str(called) if called.name == name and shutil.which(name) is None else name
     return shlex.join([program, *words])
 
 
-def given_settings(settings: tuple[str, ...], **short: Any) -> Mapping[str, Any]:
-    """The settings of `--set`, and those that have an option of their own, where it was used."""
+def given_settings(settings: tuple[str, ...], **options: Any) -> Mapping[str, Any]:
+    """The settings of `--set`, and those with an option of their own, if it was used."""
     from lmpnn_kge.settings import parse_settings
 
-    return parse_settings(settings) | {k: value for k, value in short.items() if value is not None}
+    given = {key: value for key, value in options.items() if value is not None}
+    return parse_settings(settings) | given
 
 
-def read_beside(given: tuple[str, ...]) -> dict[str, Any]:
-    """What the files of `--beside` hold, by name."""
-    return dict(map(_named_file, given))
+def read_beside(given: tuple[str, ...]) -> dict[str, Results]:
+    """The results in the files of `--beside`, by name."""
+    return dict(map(_named_results, given))
 
 
-def _named_file(text: str) -> tuple[str, Any]:
-    """NAME=FILE as a name and what the file holds."""
+def _named_results(text: str) -> tuple[str, Results]:
+    from lmpnn_kge.methods.results import Results
+
     name, equals, file = text.partition("=")
     if not (name and equals and file):
         raise click.UsageError(f"--beside {short(text)!r} is not of the form NAME=FILE")
     try:
-        return name, json.loads(Path(file).read_text(encoding="utf-8"))
+        content = json.loads(Path(file).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise LmpnnError(f"{file} cannot be read: {short(str(error))}") from error
+        raise LmpnnError(f"{file} cannot be read: {one_line(error)}") from error
+    return name, Results.from_json(content, file)

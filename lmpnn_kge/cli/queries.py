@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lmpnn_kge.cli.options import json_option
+from lmpnn_kge.cli.options import json_option, out_option
 from lmpnn_kge.errors import LmpnnError, choices, printable
 
 if TYPE_CHECKING:
@@ -17,49 +17,57 @@ if TYPE_CHECKING:
 
 @click.group()
 def queries() -> None:
-    """Query stores: read BetaE's files, write them, show what there is."""
+    """Import, export and show query stores: folders of queries with their answers."""
 
 
 @queries.command("import")
 @click.argument("folder", type=click.Path(), metavar="BETAE_DIR")
-@click.option("--out", required=True, type=click.Path(), metavar="DIR", help="The store to write.")
+@out_option("DIR", "Query store to write.", required=True)
 @click.option(
-    "--checkpoint", type=click.Path(readable=False), metavar="FILE", help="Join it to these names."
+    "--checkpoint",
+    type=click.Path(readable=False),
+    metavar="FILE",
+    help="Checkpoint whose entities and relations the queries are joined to, by name.",
 )
 def import_(folder: str, out: str, checkpoint: str | None) -> None:
-    """Read the queries of a BetaE folder into a store; nothing in its pickles is run.
+    """Read the queries of a BetaE folder into a store, without running its pickles.
 
-    With a checkpoint, entities and relations are joined to its own by name, and what it does not
-    know is left out and counted.
+    With --checkpoint, queries over names that the checkpoint lacks are left out and counted.
     """
-    from lmpnn_kge.files import check_place
+    from lmpnn_kge.files import check_target
     from lmpnn_kge.queries.betae import import_betae
     from lmpnn_kge.queries.store import is_store, write_store
 
-    check_place(out, is_store)
-    found, notes = import_betae(folder)
+    check_target(out, is_store)
+    imported, notes = import_betae(folder)
     if checkpoint is not None:
-        found, report = _joined(found, checkpoint)
+        imported, report = _joined(imported, checkpoint)
         notes.append(report)
-    _print_table(describe(write_store(out, found)))
+    _print_table(describe(write_store(imported, out)))
     _print_notes(notes)
 
 
 def _joined(store: QueryStore, checkpoint: str) -> tuple[QueryStore, str]:
     from lmpnn_kge.backbones.open import read_checkpoint
-    from lmpnn_kge.queries.renumber import join_store
+    from lmpnn_kge.graph.vocabulary import Vocabulary
+    from lmpnn_kge.queries.renumber import renumber_store
 
     file = read_checkpoint(checkpoint)
     if file.entity_ids is None or file.relation_ids is None:
-        raise file.error(f"a {file.kind} that has no names to join by; LibKGE's packages have")
-    joined, report = join_store(store, file.entity_ids, file.relation_ids)
-    return joined, f"joined to {checkpoint}: {report}"
+        raise file.error(f"a {file.kind} has no names to join by; LibKGE's packages have them")
+    joined, dropped = renumber_store(store, Vocabulary(file.entity_ids, file.relation_ids))
+    return joined, f"joined to {checkpoint}: {dropped}"
 
 
 @queries.command()
 @click.argument("store", type=click.Path())
-@click.option("--out", required=True, type=click.Path(), metavar="DIR", help="A new folder.")
-@click.option("--dataset", type=click.Path(), metavar="DIR", help="Its graph, to add the triples.")
+@out_option("DIR", "BetaE folder to write.", required=True)
+@click.option(
+    "--dataset",
+    type=click.Path(),
+    metavar="DIR",
+    help="Folder of the graph, to write its triples as well.",
+)
 def export(store: str, out: str, dataset: str | None) -> None:
     """Write a STORE as a BetaE folder."""
     from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
@@ -72,7 +80,7 @@ def export(store: str, out: str, dataset: str | None) -> None:
 
 @queries.command()
 @click.argument("store", type=click.Path())
-@click.option("--split", metavar="SPLIT", help="Only train, valid or test.")
+@click.option("--split", metavar="SPLIT", help="Show only train, valid or test.")
 @click.option("--type", "name", metavar="NAME", help="Print queries of this type, such as 2p.")
 @click.option(
     "-n",
@@ -81,11 +89,11 @@ def export(store: str, out: str, dataset: str | None) -> None:
     show_default=True,
     type=click.IntRange(min=1),
     metavar="N",
-    help="How many.",
+    help="Number of queries to print.",
 )
 @json_option
 def show(store: str, split: str | None, name: str | None, most: int, as_json: bool) -> None:
-    """Say what a STORE holds: how many queries and answers, or some of the queries themselves."""
+    """Show how many queries and answers a STORE holds, or some of the queries themselves."""
     from lmpnn_kge.queries.store import QueryStore
 
     opened = QueryStore.open(store)
@@ -121,12 +129,10 @@ def describe(store: QueryStore) -> list[dict[str, Any]]:
 
 
 def _samples(store: QueryStore, split: str, found: Queries, most: int) -> list[dict[str, Any]]:
-    from lmpnn_kge.query.formula import to_text
-
     return [
         {
             "split": split,
-            "query": to_text(store.question(found, row)),
+            "query": str(store.question(found, row)),
             "easy": store.names(found.easy.of(row)),
             "hard": store.names(found.hard.of(row)),
         }

@@ -6,22 +6,19 @@ from pathlib import Path
 
 import click
 
-from lmpnn_kge.cli.options import beside_option, read_beside
+from lmpnn_kge.cli.options import beside_option, out_option, read_beside
 from lmpnn_kge.errors import printable
 
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="RUN...")
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(),
-    metavar="DIR|FILE",
-    help="A folder, NAME.html or NAME.md; else RUN/report, or ./report for several runs.",
+@out_option(
+    "DIR|FILE",
+    "Folder, NAME.html or NAME.md to write; default: RUN/report, or ./report for several runs.",
 )
-@click.option("--against", metavar="GRAPH", help="Show what is published on this graph.")
+@click.option("--against", metavar="GRAPH", help="Show the published numbers on this graph.")
 @beside_option
-@click.option("--title", metavar="TEXT", help="The heading of the report.")
+@click.option("--title", metavar="TEXT", help="Heading of the report.")
 def report(
     runs: tuple[str, ...],
     out: str | None,
@@ -31,12 +28,12 @@ def report(
 ) -> None:
     """Write tables and plots over RUNs, beside the paper's numbers, as HTML and Markdown.
 
-    The HTML is one file that needs no other; the Markdown has its plots beside it. Runs on graphs
-    of the paper are compared with it without --against.
+    The HTML is one file that needs no other; the Markdown has its plots beside it. If the graph is
+    one of the paper's, its numbers are shown without --against.
     """
     from lmpnn_kge.reports.report import write_report
 
-    place = Path(out) if out is not None else Path(runs[0] if len(runs) == 1 else ".") / "report"
+    default = Path(runs[0] if len(runs) == 1 else ".") / "report"
     rows = read_beside(beside)
-    file = write_report(runs, place, title=title, beside=rows, against=against)
+    file = write_report(runs, out or default, title=title, beside=rows, against=against)
     click.echo(f"report    {printable(str(file))}")

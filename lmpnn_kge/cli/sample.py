@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmpnn_kge.cli.progress import sample_with_progress
+from lmpnn_kge.cli.options import out_option
+from lmpnn_kge.cli.progress import terminal
 from lmpnn_kge.errors import QueryError, choices, printable
 
 if TYPE_CHECKING:
@@ -14,19 +15,27 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--dataset", required=True, type=click.Path(), metavar="DIR", help="The graph.")
-@click.option("--out", required=True, type=click.Path(), metavar="DIR", help="The query store.")
 @click.option(
-    "--preset",
-    type=click.Choice(["betae"]),
-    default="betae",
-    show_default=True,
-    help="How many queries of which types, scaled to the graph.",
+    "--dataset", required=True, type=click.Path(), metavar="DIR", help="Folder of the graph."
 )
-@click.option("--types", metavar="NAME,NAME,…", help="Only these types; EFO-1 and your own too.")
-@click.option("--patterns", type=click.Path(), metavar="FILE", help="YAML of your own types.")
+@out_option("DIR", "Query store to write.", required=True)
+@click.option("--preset", type=click.Choice(["betae"]), default="betae", hidden=True)
 @click.option(
-    "--count", type=click.IntRange(min=1), metavar="N", help="Queries per type and split."
+    "--types",
+    metavar="NAME,NAME,…",
+    help="Sample only these types: BetaE types such as 2p, EFO-1 types or your own.",
+)
+@click.option(
+    "--patterns",
+    type=click.Path(),
+    metavar="FILE",
+    help="YAML file of your own types, with lines such as `2p: r1(s1,e1)&r2(e1,f)`.",
+)
+@click.option(
+    "--count",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Queries per type and split; default: BetaE's composition, scaled to the graph.",
 )
 @click.option(
     "--seed",
@@ -34,7 +43,7 @@ if TYPE_CHECKING:
     default=0,
     show_default=True,
     metavar="N",
-    help="Another one draws other queries.",
+    help="Seed of the random draws.",
 )
 def sample(
     dataset: str,
@@ -46,31 +55,31 @@ def sample(
     seed: int,
 ) -> None:
     """Sample queries with exact answers by BetaE's protocol, and write them as a query store."""
-    from lmpnn_kge.files import check_place
+    from lmpnn_kge.files import check_target
     from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
-    from lmpnn_kge.queries.sample import betae_preset
+    from lmpnn_kge.queries.sample import betae_preset, sample_store
     from lmpnn_kge.queries.store import is_store
 
-    check_place(out, is_store)
+    check_target(out, is_store)
     chosen = _chosen(types, patterns)
     graph = KnowledgeGraph.open(dataset)
     requests = betae_preset(graph, chosen, count)
-    asked = {"preset": preset, "types": types, "count": count}
-    splits = sample_with_progress(graph, out, requests, seed, asked).splits
-    total = {split: sum(map(len, queries.values())) for split, queries in splits.items()}
+    provenance = {"preset": preset, "types": types, "count": count}
+    with terminal() as listener:
+        store = sample_store(graph, out, requests, seed, provenance, listener)
     for request in requests:
-        found = len(splits[request.split][request.name])
-        if request.count is not None and found < request.count:
+        sampled = len(store.splits[request.split][request.name])
+        if request.count is not None and sampled < request.count:
             click.echo(
-                f"{request.split} {request.name}: only {found} of {request.count} could be found",
+                f"{request.split} {request.name}: only {sampled} of {request.count} were found",
                 err=True,
             )
-    counts = ", ".join(f"{count:,} {split}" for split, count in total.items())
-    click.echo(f"{printable(out)}: {counts} queries")
+    totals = (f"{sum(map(len, p.values())):,} {split}" for split, p in store.splits.items())
+    click.echo(f"{printable(out)}: {', '.join(totals)} queries")
 
 
 def _chosen(types: str | None, file: str | None) -> dict[str, Pattern] | None:
-    """The patterns that were asked for; None is the preset's own choice."""
+    """The patterns that a user chose; None is the preset's own choice."""
     from lmpnn_kge.query.patterns import BETAE, named_patterns
 
     patterns = named_patterns(*([file] if file else []))
@@ -80,7 +89,7 @@ def _chosen(types: str | None, file: str | None) -> dict[str, Pattern] | None:
     names = [name.strip() for name in types.split(",") if name.strip()]
     for name in names:
         if name not in patterns:
-            raise QueryError(f"no type is called {name!r}; {choices(name, patterns)}")
+            raise QueryError(f"there is no type {name!r}; {choices(name, patterns)}")
     if not names:
-        raise QueryError(f"--types names none; {choices('', patterns)}")
+        raise QueryError(f"--types is empty; {choices('', patterns)}")
     return {name: patterns[name] for name in names}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from lmpnn_kge.cli.options import to_type
+from lmpnn_kge.cli.options import command_line, out_option
 from lmpnn_kge.errors import printable
 
 share = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
@@ -14,16 +14,14 @@ share = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
 
 @click.command()
 @click.argument("file", type=click.Path())
-@click.option(
-    "-o", "--out", required=True, type=click.Path(), metavar="DIR", help="The new dataset folder."
-)
+@out_option("DIR", "Dataset folder to write.", required=True)
 @click.option(
     "--valid",
     default=0.1,
     show_default=True,
     type=share,
     metavar="SHARE",
-    help="Of each relation, to validate on.",
+    help="Share of each relation's triples held out for validation.",
 )
 @click.option(
     "--test",
@@ -31,7 +29,7 @@ share = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
     show_default=True,
     type=share,
     metavar="SHARE",
-    help="Of each relation, to test on.",
+    help="Share of each relation's triples held out for the test.",
 )
 @click.option(
     "--header/--no-header", default=None, help="Whether the first line names the columns."
@@ -42,22 +40,21 @@ share = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
     show_default=True,
     type=click.IntRange(min=0),
     metavar="N",
-    help="Another one holds out other triples.",
+    help="Seed that decides which triples are held out.",
 )
 def split(file: str, out: str, valid: float, test: float, header: bool | None, seed: int) -> None:
-    """Make a graph of a FILE of triples, some of which are held out of training.
+    """Split a FILE of triples into train, valid and test, as a LibKGE dataset folder.
 
-    Every line is a head, a relation and a tail, with tabs between them, or commas if FILE ends in
-    .csv. The graph is a LibKGE dataset folder. Every entity keeps a triple to train on.
+    Every line is a head, a relation and a tail, separated by tabs, or by commas if FILE ends in
+    .csv. Every entity keeps a triple to train on.
     """
     from lmpnn_kge.backbones.plugins import first_backbone
-    from lmpnn_kge.graph.formats.libkge import SPLITS
     from lmpnn_kge.graph.split import split_file
+    from lmpnn_kge.graph.triples import SPLITS
 
     graph = split_file(file, out, valid=valid, test=test, header=header, seed=seed)
-    click.echo(
-        f"{printable(out)}: {len(graph.entity_ids):,} entities, {len(graph.relation_ids):,} "
-        f"relations; " + ", ".join(f"{len(graph.triples(name)):,} {name}" for name in SPLITS)
-    )
+    sizes = ", ".join(f"{len(graph.triples(name)):,} {name}" for name in SPLITS)
+    names = f"{graph.num_entities:,} entities, {graph.num_relations:,} relations"
+    click.echo(f"{printable(out)}: {names}; {sizes}")
     options = ["--backbone", first_backbone(), "--dataset", out, "-o", f"{Path(out).name}.pt"]
-    click.echo(f"next: {to_type('pretrain', *options)}", err=True)
+    click.echo(f"next: {command_line('pretrain', *options)}", err=True)

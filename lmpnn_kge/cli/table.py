@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import Any
 
 import click
 
 from lmpnn_kge.cli.options import (
+    backbone_option,
     beside_option,
     config_option,
     dataset_option,
     device_option,
     epochs_option,
     given_settings,
+    out_option,
     queries_option,
     read_beside,
-    reader_option,
     seed_option,
     setting_option,
 )
-from lmpnn_kge.cli.progress import TrainingBar, bar, sampling_aside
+from lmpnn_kge.cli.progress import terminal
 from lmpnn_kge.errors import printable
 
 
@@ -34,9 +33,9 @@ from lmpnn_kge.errors import printable
     multiple=True,
     type=click.Path(readable=False),
     metavar="FILE",
-    help="A LibKGE checkpoint; given several times, all rows for each.",
+    help="Checkpoint of an embedding; with several, every row is trained on each.",
 )
-@reader_option
+@backbone_option
 @dataset_option
 @queries_option
 @config_option
@@ -49,7 +48,7 @@ from lmpnn_kge.errors import printable
     metavar="N",
     help="Train each row with the seeds 0 to N-1, and show mean ± standard deviation.",
 )
-@click.option("--out", type=click.Path(), metavar="DIR", help="Its folder; else in tables/.")
+@out_option("DIR", "Folder of the table; default: tables/NAME-GRAPH.")
 @beside_option
 @device_option
 def table(
@@ -67,17 +66,17 @@ def table(
     beside: tuple[str, ...],
     device: str,
 ) -> None:
-    """Train and test LMPNN in many settings, and print a row for each.
+    """Train and test LMPNN with many settings, and print a row for each.
 
-    `ablation` has the paper's ablation and more, `backbones` a row for each checkpoint, and a FILE
-    of your own has lines such as `T = 0.2: {temperature: 0.2}`, each of which changes settings of
-    the base: those of --config and --set. What is finished in DIR is used again; Ctrl-C saves, and
-    the same command goes on.
+    `ablation` is the paper's ablation and more; `backbones` has a row for each checkpoint. A FILE
+    of your own has lines such as `T = 0.2: {temperature: 0.2}`. Each line changes some settings of
+    the base, which --config and --set choose. Finished rows in DIR are reused. Ctrl-C saves; the
+    same command continues.
     """
     from lmpnn_kge.tables.make import make_table
-    from lmpnn_kge.training.loop import Interrupted
+    from lmpnn_kge.training.interrupt import Interrupted
 
-    with bar() as progress:
+    with terminal() as listener:
         try:
             made = make_table(
                 table,
@@ -90,27 +89,12 @@ def table(
                 seeds=seeds,
                 out=out,
                 device=device,
-                watch=_Watch(progress),
-                tell=lambda text: click.echo(f"training  {printable(text)}", err=True),
-                sample=sampling_aside(progress),
                 beside=read_beside(beside),
+                listener=listener,
             )
         except (Interrupted, KeyboardInterrupt) as error:
             saved = " and saved" if isinstance(error, Interrupted) else ""
-            click.echo(f"stopped{saved}; the same command goes on")
+            click.echo(f"stopped{saved}; the same command continues")
             sys.exit(130)
-    click.echo(f"MRR on test queries, in per cent:\n\n{made}\n")
+    click.echo(f"MRR on test queries, in percent:\n\n{made}\n")
     click.echo(f"report    {printable(str(made.report))}")
-
-
-class _Watch(TrainingBar):
-    """A training bar that says once what is the same for many runs."""
-
-    def __init__(self, progress: Any):
-        super().__init__(progress)
-        self.told: Mapping[str, str] = {}
-
-    def start(self, folder: Any, facts: Mapping[str, str]) -> None:
-        new = {name: text for name, text in facts.items() if self.told.get(name) != text}
-        self.told = facts
-        super().start(folder, new)

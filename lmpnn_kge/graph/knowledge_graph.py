@@ -1,39 +1,30 @@
-"""Knowledge graphs from folders, in the three layouts that people have.
-
-- LibKGE dataset folders, recognised by `dataset.yaml`;
-- BetaE folders, recognised by their pickles;
-- `train`, `valid` and `test` as `.txt`, `.tsv`, `.csv` or `.del` files of named triples.
-"""
+"""Knowledge graphs: triples over named entities and relations, in three splits."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lmpnn_kge.errors import DatasetError, choices, short
 from lmpnn_kge.graph.database import Database
-from lmpnn_kge.graph.formats.betae import IDS, read_triples
-from lmpnn_kge.graph.formats.libkge import SPLITS, LibkgeDataset
+from lmpnn_kge.graph.formats import betae, libkge, named
+from lmpnn_kge.graph.formats.named import MAKE_ONE
+from lmpnn_kge.graph.triples import SPLITS, Triples
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.query.formula import Formula
-from lmpnn_kge.query.normal_form import denials, normalise
+from lmpnn_kge.query.negations import denials
+from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern
 
-Ints = npt.NDArray[np.integer[Any]]
-Triple = tuple[str, str, str]  # by name
-
-#: The end of a message about something that is no graph.
-MAKE_ONE = "; `lmpnn-kge split` makes a dataset folder of a file of triples"
+Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,50 +33,75 @@ class KnowledgeGraph:
 
     folder: Path
     name: str
-    entity_ids: list[str]
-    relation_ids: list[str]
-    splits: Mapping[str, Ints]  # train, valid and test, each [n, 3]
-    entity_labels: list[str | None] | None = None  # human-readable
-    relation_labels: list[str | None] | None = None
+    vocabulary: Vocabulary
+    splits: Mapping[str, Triples]  # train, valid and test, each [n, 3]
 
     @classmethod
     def open(cls, folder: str | Path) -> KnowledgeGraph:
+        """Open a folder in LibKGE's layout, in BetaE's, or with files of named triples."""
         folder = Path(folder)
-        if (folder / "dataset.yaml").exists():
-            return _from_libkge(folder)
-        if not folder.is_dir():
+        try:
+            is_folder = folder.is_dir()
+        except OSError as error:
+            raise DatasetError(f"{short(str(folder))} cannot be read: {error.strerror}") from error
+        if not is_folder:
             raise DatasetError(f"{folder} is not a folder{MAKE_ONE}")
-        if any((folder / f"{name}.pkl").exists() for name in (*IDS, "train-queries")):
-            return cls(folder, folder.resolve().name, *read_triples(folder))
-        return _from_names(folder)
+        layout = next((f for f in (libkge, betae) if f.recognises(folder)), named)
+        content = layout.read(folder)
+        return cls(folder, content.name, content.vocabulary, content.splits)
 
-    def triples(self, split: str) -> npt.NDArray[np.int64]:
+    @classmethod
+    def of(cls, graph: KnowledgeGraph | str | Path) -> KnowledgeGraph:
+        """A graph as it is, or the graph of a folder."""
+        return graph if isinstance(graph, KnowledgeGraph) else cls.open(graph)
+
+    def __repr__(self) -> str:
+        names = f"{self.num_entities:,} entities, {self.num_relations:,} relations"
+        return f"KnowledgeGraph({short(self.name)}: {names}, {short(str(self.folder))})"
+
+    @property
+    def entity_ids(self) -> list[str]:
+        return self.vocabulary.entity_ids
+
+    @property
+    def relation_ids(self) -> list[str]:
+        return self.vocabulary.relation_ids
+
+    @property
+    def num_entities(self) -> int:
+        return self.vocabulary.num_entities
+
+    @property
+    def num_relations(self) -> int:
+        """R: without inverses."""
+        return self.vocabulary.num_relations
+
+    def triples(self, split: str) -> Triples:
         """The triples of a split, [n, 3]."""
         if split not in self.splits:
             raise DatasetError(
                 f"{self.folder} has no split {split!r}; {choices(split, self.splits)}"
             )
-        return self.splits[split].astype(np.int64, copy=False)
-
-    def entity_strings(self) -> list[str | None]:
-        """Human-readable names in the order of the ids, None where there is none."""
-        return list(self.entity_ids) if self.entity_labels is None else self.entity_labels
-
-    def relation_strings(self) -> list[str | None]:
-        return list(self.relation_ids) if self.relation_labels is None else self.relation_labels
-
-    @property
-    def num_relations(self) -> int:
-        """R: without inverses."""
-        return len(self.relation_ids)
+        return self.splits[split]
 
     @cached_property
-    def edges(self) -> tuple[Ints, Ints]:
+    def fingerprint(self) -> str:
+        """A hash of all names and triples, by which a graph that has changed is recognised."""
+        splits = [self.triples(split) for split in SPLITS]
+        shape = [self.entity_ids, self.relation_ids, [len(triples) for triples in splits]]
+        digest = hashlib.sha256(json.dumps(shape).encode())
+        for triples in splits:
+            digest.update(triples.astype("<i8").tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def edges(self) -> tuple[Triples, Int64s]:
         """Every triple once, [n, 3], with the number of the first split that has it, [n]."""
-        triples = np.concatenate([self.splits[split] for split in SPLITS])
-        level = np.repeat(np.arange(len(SPLITS)), [len(self.splits[split]) for split in SPLITS])
+        splits = [self.triples(split) for split in SPLITS]
+        triples = np.concatenate(splits)
+        level = np.repeat(np.arange(len(SPLITS)), [len(split) for split in splits])
         s, p, o = triples.T
-        keys = (s * self.num_relations + p) * len(self.entity_ids) + o
+        keys = (s * self.num_relations + p) * self.num_entities + o
         order = np.argsort(keys, kind="stable")  # so that the earliest split stays first
         first = np.ones(len(keys), bool)
         first[1:] = np.diff(keys[order]) != 0
@@ -93,132 +109,32 @@ class KnowledgeGraph:
 
     @cached_property
     def database(self) -> Database:
-        """The graph as DuckDB holds it, for many questions at once."""
-        return Database(*self.edges, len(self.entity_ids), self.num_relations)
+        """The graph in DuckDB, which answers many questions at once."""
+        return Database(*self.edges, self.num_entities, self.num_relations)
 
-    def answer(self, formula: str, split: str = "test") -> list[str]:
-        """The ids of the entities that answer a formula.
+    def answer(self, formula: str | Formula, split: str = "test") -> list[str]:
+        """The ids of the entities that answer a formula: exact answers, nothing is predicted.
 
-        train knows the training edges, valid those of valid as well, and test all.
+        `train` knows the training edges, `valid` also those of valid, and `test` all edges.
         """
-        return [self.entity_ids[row] for row in self.ask(formula, split)]
+        return [self.entity_ids[row] for row in self.answer_rows(formula, split)]
 
-    def ask(self, formula: str | Formula, split: str = "test") -> Ints:
-        """The numbers of the entities that answer a formula, in order."""
+    def answer_rows(self, formula: str | Formula, split: str = "test") -> Int64s:
+        """The rows of the entities that answer a formula, in ascending order."""
         text = formula if isinstance(formula, str) else None
         pattern = Pattern(parse(formula) if isinstance(formula, str) else formula)
         constants, relations = self.vocabulary.resolve(pattern, text)
-        return self.database.answer(pattern, constants[None], relations[None], split).of(0)
+        rows = self.database.answer(pattern, constants[None], relations[None], split).of(0)
+        return rows.astype(np.int64)
 
-    def refuted(self, formula: str, split: str = "train") -> Ints:
-        """The numbers of entities that no further edge makes an answer, in order.
+    def refuted_rows(self, formula: str | Formula, split: str = "train") -> Int64s:
+        """The rows of entities that cannot answer a formula, whatever edges are added.
 
-        What a formula denies of them is there: with currency(France, Euro), France is none to
-        borders(Germany, ?) & !currency(?, Euro).
+        They violate a negated condition: because currency(France, Euro) is an edge, France cannot
+        answer borders(Germany, ?) & !currency(?, Euro).
         """
-        none = np.empty(0, np.int64)
-        by_disjunct = [
-            reduce(np.union1d, (self.ask(denied, split) for denied in denials(disjunct)), none)
-            for disjunct in normalise(parse(formula))
-        ]
+        by_disjunct = []
+        for disjunct in normalise(parse(formula) if isinstance(formula, str) else formula):
+            refuted = [self.answer_rows(denied, split) for denied in denials(disjunct)]
+            by_disjunct.append(reduce(np.union1d, refuted, np.empty(0, np.int64)))
         return reduce(np.intersect1d, by_disjunct)
-
-    @cached_property
-    def vocabulary(self) -> Vocabulary:
-        """The names of the graph."""
-        return Vocabulary(
-            self.entity_ids, self.relation_ids, self.entity_labels, self.relation_labels
-        )
-
-
-#: What names a checkpoint and has triples to train on: a folder, or all that is in it.
-Graph = LibkgeDataset | KnowledgeGraph
-
-
-def open_graph(folder: str | Path) -> Graph:
-    """The graph of a folder; that of LibKGE reads its files when they are asked for."""
-    if (Path(folder) / "dataset.yaml").exists():
-        return LibkgeDataset.open(folder)
-    return KnowledgeGraph.open(folder)
-
-
-def fingerprint(graph: Graph) -> str:
-    """A hash of all names and triples, by which a graph that has changed since is known."""
-    splits = [graph.triples(split) for split in SPLITS]
-    shape = [graph.entity_ids, graph.relation_ids, [len(triples) for triples in splits]]
-    digest = hashlib.sha256(json.dumps(shape).encode())
-    for triples in splits:
-        digest.update(triples.astype("<i8").tobytes())
-    return digest.hexdigest()
-
-
-def _from_libkge(folder: Path) -> KnowledgeGraph:
-    dataset = LibkgeDataset.open(folder)
-    return KnowledgeGraph(
-        folder,
-        dataset.name,
-        dataset.entity_ids,
-        dataset.relation_ids,
-        {split: dataset.triples(split) for split in SPLITS},
-        dataset.entity_strings(),
-        dataset.relation_strings(),
-    )
-
-
-def _from_names(folder: Path) -> KnowledgeGraph:
-    """Names get their numbers by first occurrence, in train, then valid, then test."""
-    entities: dict[str, int] = {}
-    relations: dict[str, int] = {}
-    splits = {
-        split: _read_names(_split_file(folder, split), entities, relations) for split in SPLITS
-    }
-    name = folder.resolve().name
-    return KnowledgeGraph(folder, name, list(entities), list(relations), splits)
-
-
-def _split_file(folder: Path, split: str) -> Path:
-    for suffix in (".txt", ".tsv", ".csv", ".del"):
-        if (folder / f"{split}{suffix}").is_file():
-            return folder / f"{split}{suffix}"
-    raise DatasetError(
-        f"{folder} is no dataset folder: it has neither dataset.yaml nor {split}.txt, .tsv or "
-        f".csv{MAKE_ONE}"
-    )
-
-
-def _read_names(file: Path, entities: dict[str, int], relations: dict[str, int]) -> Ints:
-    rows = [
-        (
-            entities.setdefault(head, len(entities)),
-            relations.setdefault(relation, len(relations)),
-            entities.setdefault(tail, len(entities)),
-        )
-        for head, relation, tail in named_triples(file)
-    ]
-    return np.array(rows, np.int64).reshape(-1, 3)
-
-
-def named_triples(file: Path) -> Iterator[Triple]:
-    """The lines of a file: head, relation and tail, between commas in a `.csv`, else tabs."""
-    commas = file.suffix == ".csv"
-    try:
-        with file.open(encoding="utf-8-sig") as lines:  # some editors begin with a mark
-            rows: Iterable[list[str]] = (line.rstrip("\n").split("\t") for line in lines)
-            if commas:
-                rows = csv.reader(lines, skipinitialspace=True, strict=True)
-            for number, parts in enumerate(rows, start=1):
-                if parts in ([], [""]):
-                    continue
-                broken = commas and any(sign in part for part in parts for sign in "\t\n")
-                if len(parts) != 3 or not all(parts) or broken:
-                    raise DatasetError(
-                        f"{file} line {number} must be a head, a relation and a tail between "
-                        f"{'commas' if commas else 'tabs'}: {short(repr(parts))}"
-                    )
-                yield parts[0], parts[1], parts[2]
-    except UnicodeDecodeError as error:
-        raise DatasetError(f"{file} is not UTF-8: {error}") from error
-    except csv.Error as error:
-        raise DatasetError(f"{file} is not a readable .csv file: {error}") from error
-    except OSError as error:
-        raise DatasetError(f"{file} cannot be read: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""One set of triples in three: to train on, to validate on and to test on."""
+"""One set of triples split in three: to train on, to validate on and to test on."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from itertools import chain
 from pathlib import Path
 
 from lmpnn_kge.errors import DatasetError
-from lmpnn_kge.files import whole_folder
-from lmpnn_kge.graph.formats.libkge import SPLITS, LibkgeDataset, write_dataset
-from lmpnn_kge.graph.knowledge_graph import Triple, named_triples
+from lmpnn_kge.files import atomic_folder
+from lmpnn_kge.graph.formats.libkge import write_dataset
+from lmpnn_kge.graph.formats.named import NamedTriple, named_triples
+from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+from lmpnn_kge.graph.triples import SPLITS
 
-#: Held out of training for each of valid and test.
+#: The share of triples held out for valid, and again for test.
 SHARE = 0.1
 
 
@@ -25,11 +27,12 @@ def split_file(
     test: float = SHARE,
     header: bool | None = None,
     seed: int = 0,
-) -> LibkgeDataset:
-    """Write the triples of a file as a new LibKGE dataset folder, which gives the graph its name.
+) -> KnowledgeGraph:
+    """Write the triples of a file as a LibKGE dataset folder, whose name becomes the graph's.
 
-    header says whether the first line names the columns; None, that it does not, and that a line
-    which looks like it is a mistake. Triples that are there twice count once.
+    header says whether the first line names the columns. If it is None, the file has no header,
+    and a first line that looks like one is an error. Repeated triples count once. A folder that
+    already holds exactly this result is left as it is.
     """
     file, folder = Path(file), Path(folder)
     rows = list(named_triples(file))
@@ -40,31 +43,32 @@ def split_file(
     if header is None and len(rows) > 1 and set(rows[0]).isdisjoint(others):
         raise DatasetError(
             f"the first line of {file}, {' '.join(rows[0])!r}, shares no name with the others: "
-            "--header leaves it out, --no-header takes it for a triple"
+            "give --header if it names the columns, or --no-header if it is a triple"
         )
     splits = split_triples(triples, str(seed), valid, test)
     for split in SPLITS:
         if not splits[split]:
             raise DatasetError(
-                f"nothing is left for {split}: {file} has {len(triples):,} triples of "
-                f"{len({relation for _, relation, _ in triples}):,} relations, and shares of "
-                f"{valid} for valid and {test} for test are taken of each relation, as far as "
-                "every entity keeps a triple to train on; give other shares"
+                f"no triples are left for {split}: {file} has {len(triples):,} triples of "
+                f"{len({relation for _, relation, _ in triples}):,} relations; valid takes a share "
+                f"of {valid} of each relation and test {test}, while every entity keeps a training "
+                "triple; give other shares"
             )
-    with whole_folder(folder, may_replace=lambda place: False) as aside:
+    with atomic_folder(folder, or_same=True) as aside:
         write_dataset(aside, folder.resolve().name, splits)
-    return LibkgeDataset.open(folder)
+    return KnowledgeGraph.open(folder)
 
 
 def split_triples(
-    triples: Iterable[Triple], seed: str, valid: float = SHARE, test: float = SHARE
-) -> dict[str, list[Triple]]:
-    """Shares of each relation in valid and in test, as long as train keeps every entity.
+    triples: Iterable[NamedTriple], seed: str, valid: float = SHARE, test: float = SHARE
+) -> dict[str, list[NamedTriple]]:
+    """Hold out shares of each relation for valid and test, while train keeps every entity.
 
-    r(a, b) and r(b, a) stay together: one would give the other away. Which split they fall to
-    depends on them, the seed and the shares alone.
+    r(a, b) and r(b, a) stay in one split, because one would give the other away. Their split
+    depends only on them, the seed and the shares.
     """
-    facts: dict[Triple, set[Triple]] = defaultdict(set)  # with both directions, where there are
+    # r(a, b) and r(b, a) are one fact, under a key that has no direction.
+    facts: dict[NamedTriple, set[NamedTriple]] = defaultdict(set)
     for head, relation, tail in triples:
         facts[min(head, tail), relation, max(head, tail)].add((head, relation, tail))
     in_train = Counter(entity for head, _, tail in facts for entity in {head, tail})
@@ -73,9 +77,9 @@ def split_triples(
     wanted = {
         (split, r): int(share * n) for split, share in shares.items() for r, n in sizes.items()
     }
-    splits: dict[str, list[Triple]] = {split: [] for split in SPLITS}
+    splits: dict[str, list[NamedTriple]] = {split: [] for split in SPLITS}
 
-    def lot(fact: Triple) -> bytes:
+    def lot(fact: NamedTriple) -> bytes:
         named = fact if len(facts[fact]) > 1 else next(iter(facts[fact]))
         return sha256("\t".join((seed, *named)).encode()).digest()
 

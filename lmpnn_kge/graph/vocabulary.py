@@ -1,62 +1,115 @@
-"""Names of entities and relations: ids, human-readable labels, and the numbers they stand for."""
+"""Names of entities and relations: ids, human-readable labels, and the rows they stand for."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from lmpnn_kge.errors import QueryError, choices, nearest
+from lmpnn_kge.errors import QueryError, choices, examples, nearest, short
+from lmpnn_kge.graph.triples import Triples
 from lmpnn_kge.query.formula import Atom, Constant, literals
 from lmpnn_kge.query.patterns import Pattern
 
-Ints = npt.NDArray[np.integer[Any]]
+Int64s = npt.NDArray[np.int64]
 
-#: So many names are all listed where a wrong one is like none of them.
+Labels = list[str | None]
+
+#: Up to this many names, an error about an unknown one lists them all.
 FEW = 30
 
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The ids of numbered entities and relations, and labels where they are known."""
+    """The ids of numbered entities and relations, with labels if they are known."""
 
     entity_ids: list[str]
     relation_ids: list[str]
-    entity_labels: list[str | None] | None = None
-    relation_labels: list[str | None] | None = None
+    entity_labels: Labels | None = None
+    relation_labels: Labels | None = None
 
-    def resolve(self, pattern: Pattern, text: str | None = None) -> tuple[Ints, Ints]:
-        """The numbers of the names in a question; an error points at a name in its text."""
-        places: dict[tuple[str, str], int] = {}
+    @property
+    def num_entities(self) -> int:
+        return len(self.entity_ids)
+
+    @property
+    def num_relations(self) -> int:
+        """R: without inverses."""
+        return len(self.relation_ids)
+
+    def has_ids_of(self, other: Vocabulary) -> bool:
+        """Whether both have the same ids in the same order."""
+        ours, theirs = (self.entity_ids, self.relation_ids), (other.entity_ids, other.relation_ids)
+        return ours == theirs
+
+    def rows_in(self, table: Vocabulary) -> Rows:
+        """The row of each of our entities and relations in another table, joined by id."""
+        return Rows(
+            _rows(self.entity_ids, table._entities), _rows(self.relation_ids, table._relations)
+        )
+
+    def labelled_by(self, other: Vocabulary) -> Vocabulary:
+        """The same ids with the labels that another vocabulary has for them."""
+        return Vocabulary(
+            self.entity_ids,
+            self.relation_ids,
+            _relabel(self.entity_ids, other.entity_ids, other.entity_labels),
+            _relabel(self.relation_ids, other.relation_ids, other.relation_labels),
+        )
+
+    def resolve(self, pattern: Pattern, text: str | None = None) -> tuple[Int64s, Int64s]:
+        """The rows of the names in a question: constants [c] and relations [r].
+
+        An unknown name is a QueryError that points at it in the text of the question.
+        """
+        columns: dict[tuple[str, str], int] = {}  # where each name first stands in the text
         for literal in literals(pattern.formula):
             if isinstance(literal, Atom):
-                places.setdefault(("relation", literal.relation), literal.column)
+                columns.setdefault(("relation", literal.relation), literal.column)
             for term in literal.terms:
                 if isinstance(term, Constant):
-                    places.setdefault(("entity", term.name), term.column)
-        numbers: dict[str, list[int]] = {"entity": [], "relation": []}
-        for (kind, name), column in places.items():
+                    columns.setdefault(("entity", term.name), term.column)
+        rows: dict[str, list[int]] = {"entity": [], "relation": []}
+        for (role, name), column in columns.items():
             try:
-                look_up = self.entity if kind == "entity" else self.relation
-                numbers[kind].append(look_up(name))
+                rows[role].append(self.entity(name) if role == "entity" else self.relation(name))
             except QueryError as error:
                 raise QueryError(str(error), text, column) from error
-        return np.array(numbers["entity"], np.int64), np.array(numbers["relation"], np.int64)
+        return np.array(rows["entity"], np.int64), np.array(rows["relation"], np.int64)
 
     def entity(self, name: str) -> int:
-        """The number of an entity by its id or by its label."""
+        """The row of an entity by its id or by its label."""
         return _look_up("entity", name, self._entities, self._entity_labels)
 
     def relation(self, name: str) -> int:
+        """The row of a relation by its id or by its label."""
         return _look_up("relation", name, self._relations, self._relation_labels)
 
     def label(self, entity: int) -> str:
-        """The human-readable name of an entity, or else its id."""
+        """The human-readable name of an entity, or its id if it has none."""
         labels = self.entity_labels
         return (labels and labels[entity]) or self.entity_ids[entity]
+
+    def to_json(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Vocabulary:
+        """Read what `to_json` wrote; ValueError says what is wrong with it."""
+        keys = [field.name for field in fields(cls)]
+        if sorted(content) != sorted(keys):
+            raise ValueError(f"it must have the keys {', '.join(keys)}")
+        ids = {role: _ids(content[f"{role}_ids"], role) for role in ("entity", "relation")}
+        labels = {role: _labels(content[f"{role}_labels"], ids[role], role) for role in ids}
+        return cls(ids["entity"], ids["relation"], labels["entity"], labels["relation"])
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({self.num_entities:,} entities, {self.num_relations:,} relations)"
 
     @cached_property
     def _entities(self) -> dict[str, int]:
@@ -75,15 +128,67 @@ class Vocabulary:
         return _by_label(self.relation_labels, self.relation_ids)
 
 
-def _by_label(labels: list[str | None] | None, ids: list[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Where the rows of one vocabulary stand in another; -1 marks a name that the other lacks."""
+
+    entities: Int64s  # [E]
+    relations: Int64s  # [R]
+
+    def of(self, triples: Triples) -> Triples:
+        """Triples in the rows of the other vocabulary, which has all their names."""
+        heads, relations, tails = triples.T
+        columns = self.entities[heads], self.relations[relations], self.entities[tails]
+        return np.stack(columns, axis=1)
+
+
+def name_rows(ids: Sequence[Any]) -> list[str]:
+    """The ids of a table's rows as distinct strings; a row without one becomes a blank node."""
+    named = [f"_:{row}" if id_ is None else id_ for row, id_ in enumerate(ids)]
+    if not all(isinstance(id_, str) for id_ in named):
+        raise ValueError("ids must be strings")
+    repeated = [id_ for id_, count in Counter(named).items() if count > 1]
+    if repeated:
+        raise ValueError(f"ids must be distinct, but these repeat: {examples(repeated)}")
+    return named
+
+
+def _ids(value: Any, role: str) -> list[str]:
+    if not isinstance(value, list) or None in value:
+        raise ValueError(f"its {role} ids are not a list of names")
+    return name_rows(value)
+
+
+def _labels(value: Any, ids: list[str], role: str) -> Labels | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(label, str | None) for label in value):
+        raise ValueError(f"its {role} labels are not a list of names")
+    if len(value) != len(ids):
+        raise ValueError(f"{len(ids)} {role} ids have {len(value)} labels")
+    return value
+
+
+def _rows(ids: Sequence[str], table: Mapping[str, int]) -> Int64s:
+    return np.fromiter((table.get(id_, -1) for id_ in ids), np.int64, len(ids))
+
+
+def _relabel(ids: list[str], labelled: list[str], labels: Labels | None) -> Labels | None:
+    if labels is None:
+        return None
+    label_of = dict(zip(labelled, labels, strict=True))
+    return [label_of.get(id_) for id_ in ids]
+
+
+def _by_label(labels: Labels | None, ids: list[str]) -> dict[str, list[str]]:
+    by_label: dict[str, list[str]] = {}
     for label, id_ in zip(labels or [], ids, strict=False):
         if label is not None:
-            found.setdefault(label, []).append(id_)
-    return found
+            by_label.setdefault(label, []).append(id_)
+    return by_label
 
 
-def _look_up(kind: str, name: str, ids: dict[str, int], labels: dict[str, list[str]]) -> int:
+def _look_up(role: str, name: str, ids: dict[str, int], labels: dict[str, list[str]]) -> int:
     if name in ids:
         return ids[name]
     candidates = labels.get(name, [])
@@ -91,9 +196,9 @@ def _look_up(kind: str, name: str, ids: dict[str, int], labels: dict[str, list[s
         return ids[candidates[0]]
     if candidates:
         raise QueryError(
-            f"{name!r} is the label of {len(candidates)} {kind} ids: {', '.join(candidates)}; "
-            "write the one you mean"
+            f"{name!r} is the label of {len(candidates)} {role} ids: "
+            f"{short(', '.join(candidates), 1000)}; write the id you mean"
         )
     names = {*ids, *labels}
     every = f"; {choices(name, names)}" if len(names) <= FEW else ""
-    raise QueryError(f"there is no {kind} {name!r}{nearest(name, names) or every}")
+    raise QueryError(f"there is no {role} {name!r}{nearest(name, names) or every}")

@@ -1,1 +1,1 @@
-"""The paper: which message goes where, the network, its loss and its batches."""
+"""The paper: the plan of messages for a query, the network, its loss and its batches."""

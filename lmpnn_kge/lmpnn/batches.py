@@ -1,7 +1,7 @@
-"""Training input: batches of one pattern each, drawn ahead of the step that uses them.
+"""Training input: batches of one pattern each, drawn by a thread before the step that uses them.
 
-What a batch holds depends on the seed, the epoch and its place in the epoch alone, so a run can go
-on anywhere as if it had never stopped.
+The content of a batch depends only on the seed, the epoch and its number in the epoch. A run that
+was stopped can therefore resume at any batch and get the same ones as without the stop.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from lmpnn_kge.device import move
+from lmpnn_kge.device import moved_fields
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.settings import Config
+from lmpnn_kge.settings import TrainSettings
 
-#: Batches that are ready before they are needed.
+#: Batches that the thread keeps ready.
 AHEAD = 4
 
 Ints = npt.NDArray[np.int64]
@@ -31,44 +31,38 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Queries of one pattern with an answer each, and noise."""
+    """Queries of one pattern, an answer of each, and negatives (the noise of the loss)."""
 
     pattern: Pattern
     constants: Tensor  # [n, c]
     relations: Tensor  # [n, r]
     positives: Tensor  # [n]
     negatives: Tensor | None  # [n, K], [K], or None for all entities
-    known: Tensor | None  # [2, m], rows and columns of [n, K] where answers stand, or None
+    known: Tensor | None  # [2, m], rows and columns of the answers among the negatives [n, K]
 
     def __len__(self) -> int:
         return len(self.positives)
 
     def to(self, device: torch.device) -> Batch:
-        """On another device."""
+        """The same batch on a device."""
         return replace(self, **moved_fields(self, device))
-
-
-def moved_fields(batch: Any, device: torch.device) -> dict[str, Any]:
-    """The tensors among the fields of a batch, on a device."""
-    fields = vars(batch).items()
-    return {name: move(value, device) for name, value in fields if isinstance(value, Tensor)}
 
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """The training queries of a run and how they are drawn."""
+    """The training queries of a run, and the settings by which batches are drawn."""
 
     queries: Mapping[str, Queries]  # at least one, each with at least one answer
     entities: int
-    config: Config
+    config: TrainSettings
 
     def __len__(self) -> int:
-        """Batches of an epoch."""
+        """The number of batches in an epoch."""
         size = self.config.batch_size
         return sum(-(-len(queries) // size) for queries in self.queries.values())
 
     def epoch(self, epoch: int, start: int = 0) -> Iterator[Batch]:
-        """The batches of an epoch from a place on: every query once, patterns mixed."""
+        """The batches of an epoch from number `start` on: every query once, patterns mixed."""
         random = np.random.default_rng([self.config.seed, epoch])
         size = self.config.batch_size
         plan = [
@@ -76,13 +70,13 @@ class Input:
             for queries in self.queries.values()
             for rows in np.split(random.permutation(len(queries)), range(size, len(queries), size))
         ]
-        for place in random.permutation(len(plan))[start:]:
-            queries, rows = plan[place]
-            seed = [self.config.seed, epoch, 1 + place]  # numpy does not tell [s, e, 0] from [s, e]
+        for number in random.permutation(len(plan))[start:]:
+            queries, rows = plan[number]
+            seed = [self.config.seed, epoch, 1 + number]  # to numpy, [s, e, 0] and [s, e] are equal
             yield self._draw(queries, rows, np.random.default_rng(seed))
 
     def _draw(self, queries: Queries, rows: Ints, random: np.random.Generator) -> Batch:
-        rows = np.sort(rows)  # neighbours in memory
+        rows = np.sort(rows)  # in the order of memory, which reads faster
         first, last = queries.easy.offsets[rows], queries.easy.offsets[rows + 1]
         positives = queries.easy.values[random.integers(first, last)]
         noise = self._noise(len(rows), random)
@@ -97,27 +91,28 @@ class Input:
         )
 
     def _noise(self, queries: int, random: np.random.Generator) -> Ints | None:
-        count, kind = self.config.negative_count, self.config.negatives
-        if kind == "independent":
+        """Negatives [n, K] or [K], by the settings; None stands for all entities."""
+        count, mode = self.config.negative_count, self.config.negatives
+        if mode == "independent":
             return random.integers(self.entities, size=(queries, count))
-        if kind == "all" or count >= self.entities:
+        if mode == "all" or count >= self.entities:
             return None
         return random.choice(self.entities, count, replace=False, shuffle=False)
 
     def _known(self, queries: Queries, rows: Ints, noise: Ints | None) -> Ints:
-        """Where answers stand among the noise: places in rows, and columns."""
-        owners, places = queries.easy.places(rows)
-        answers = queries.easy.values[places].astype(np.int64)
-        if noise is None:
+        """The answers among the negatives, as rows and columns of [n, K]: [2, m]."""
+        owners, positions = queries.easy.places(rows)
+        answers = queries.easy.values[positions].astype(np.int64)
+        if noise is None:  # the column of an entity is the entity itself
             return np.stack([owners, answers])
-        if noise.ndim == 2:
+        if noise.ndim == 2:  # row and entity in one number, so that isin compares within rows
             first = self.entities * np.arange(len(rows))
-            right = np.isin(first[:, None] + noise, first[owners] + answers)
-            return np.stack(right.nonzero())
+            is_answer = np.isin(first[:, None] + noise, first[owners] + answers)
+            return np.stack(is_answer.nonzero())
         columns = np.full(self.entities, -1)
         columns[noise] = np.arange(len(noise))
-        there = columns[answers] >= 0
-        return np.stack([owners[there], columns[answers[there]]])
+        drawn = columns[answers] >= 0
+        return np.stack([owners[drawn], columns[answers[drawn]]])
 
 
 def _tensor(array: npt.NDArray[Any]) -> Tensor:
@@ -125,11 +120,15 @@ def _tensor(array: npt.NDArray[Any]) -> Tensor:
 
 
 def prefetched(batches: Iterator[Batch], device: torch.device) -> Generator[Batch, None, None]:
-    """The same batches on a device, drawn by a thread while the steps run."""
+    """The same batches on a device, drawn by a thread while training steps run.
+
+    Closing the generator stops the thread. An error of the thread is raised by the next batch.
+    """
     ready: queue.Queue[Batch | BaseException | None] = queue.Queue(AHEAD)
     stopped = threading.Event()
 
     def put(item: Batch | BaseException | None) -> None:
+        # Not a plain put: nobody takes from a full queue any more once the consumer has stopped.
         while not stopped.is_set():
             with contextlib.suppress(queue.Full):
                 ready.put(item, timeout=0.1)
@@ -142,7 +141,7 @@ def prefetched(batches: Iterator[Batch], device: torch.device) -> Generator[Batc
                 if stopped.is_set():
                     return
             put(None)
-        except BaseException as error:  # raised again where the batch is asked for
+        except BaseException as error:  # raised again in the consumer
             put(error)
 
     thread = threading.Thread(target=fill, daemon=True)

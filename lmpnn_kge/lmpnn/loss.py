@@ -3,8 +3,8 @@
 L = −log [ exp(cos(a, z)/T) / (exp(cos(a, z)/T) + Σ_k exp(cos(z_k, z)/T)) ]
   = softplus( logsumexp_k cos(z_k, z)/T − cos(a, z)/T )
 
-Beyond the paper: of all answers that stand among the noise, each is a positive as well, and none is
-noise to another.
+Beyond the paper: with `positives: all`, every known answer among the negatives is a positive as
+well, and is not a negative of the other positives.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ def contrastive_loss(
 ) -> Tensor:
     """The mean over queries of the negative log likelihood of their positives.
 
-    z [q, n, d] has the embeddings of q disjuncts, of which the nearest counts; entities [E, d] are
-    of length 1, in the precision to compute in. negatives are [n, K], independent ones for each
-    query; [K], distinct ones for all queries; or None, all entities. In the last two cases a
-    query's own positive is left out of its negatives. known [2, m] has the rows and columns of
-    [n, K] where answers stand; without it the positive is the only one.
+    z [q, n, d] are the embeddings of q disjuncts; the nearest one to an entity counts. entities
+    [E, d] have length 1 and the precision to compute in. negatives are [n, K], drawn for each
+    query; [K], distinct and shared by all queries; or None, all entities. In the last two cases a
+    query's positive is removed from its negatives. known [2, m] are the rows and columns of answers
+    in [n, K], all of which count as positives.
     """
     unit = F.normalize(z, dim=-1).to(entities.dtype)
-    truth = entities[positives]  # [n, d]
-    positive = (unit * truth).sum(-1).amax(0).float() / temperature  # [n]
+    answers = entities[positives]  # [n, d]
+    positive = (unit * answers).sum(-1).amax(0).float() / temperature  # [n]
     independent = negatives is not None and negatives.dim() == 2
     if independent:
         noise = torch.einsum("qnd,nkd->qnk", unit, entities[negatives])
@@ -52,9 +52,12 @@ def contrastive_loss(
 
 
 def _loss_of_all(logits: Tensor, positive: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """With the positives of a query counting as one: that which was drawn, and those known."""
-    right = mask_of(rows, columns, None, logits.shape, logits.shape[1])
-    noise = logits.masked_fill(right, -torch.inf).logsumexp(1)  # [n]
+    """The loss with several positives: a query's mean over its drawn and its known answers.
+
+    All positives of a query share one logsumexp, because none of them is a negative.
+    """
+    is_answer = mask_of(rows, columns, None, logits.shape, logits.shape[1])
+    noise = logits.masked_fill(is_answer, -torch.inf).logsumexp(1)  # [n]
     drawn = F.softplus(noise - positive)
     others = F.softplus(noise[rows] - logits[rows, columns])
     count = torch.ones_like(drawn).index_add(0, rows, torch.ones_like(others))

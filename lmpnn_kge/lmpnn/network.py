@@ -2,35 +2,37 @@
 
     z_n(l) = MLP[ ε z_n(l−1) + Σ_{v ∈ N(n)} ρ(z_v(l−1), r, direction, negated) ]     eq. lgnn-layer
 
-A constant begins as its row of the entity table, a variable as a learned vector. What the free
-variable has become after L layers answers the query.
+z_n(0) is the entity table's row for a constant and a learned vector for a variable. The state of
+the free variable after L layers answers the query.
 
-Beyond the paper, and off in its configurations: with `residual` a layer adds the MLP to what goes
-into it, beginning with the bare sum of messages; with `negation: learnt` a negated message is
-−g ∘ f in place of −f, where g begins at 0.
+Two settings go beyond the paper and are off in its configurations. With `residual` a layer adds its
+input to the output of the MLP, which starts at 0, so that the network starts as the plain sum of
+messages. With `negation: learnt` a negated message is −g ∘ f instead of −f, where g starts at 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lmpnn_kge.backbones.contract import Backbone
-from lmpnn_kge.lmpnn.wiring import Layer, Message, Wiring
-from lmpnn_kge.settings import Config
+from lmpnn_kge.lmpnn.wiring import InputNode, Layer, Message, Wiring
+from lmpnn_kge.settings import TrainSettings
 
-#: Hidden numbers of the MLP that a CPU works on at once: what its caches hold, and what its
-#: allocator reuses instead of asking the system for fresh pages in every step.
+#: Hidden numbers that the MLP works on at once on a CPU: as many as its caches hold, and as the
+#: allocator can reuse instead of asking the system for fresh pages in every step.
 CPU_CHUNK = 2**21
 
 
 class Lmpnn(nn.Module):
-    """Turns batches of queries of one pattern into points among the entities."""
+    """Turns a batch of queries of one pattern into embeddings in the space of the entities."""
 
-    def __init__(self, backbone: Backbone, config: Config, *, dtype: torch.dtype = torch.float32):
+    def __init__(
+        self, backbone: Backbone, config: TrainSettings, *, dtype: torch.dtype = torch.float32
+    ):
         super().__init__()
         self.backbone = backbone
         self.epsilon = config.epsilon
@@ -53,78 +55,94 @@ class Lmpnn(nn.Module):
     def forward(self, wiring: Wiring, constants: Tensor, relations: Tensor) -> Tensor:
         """The answer embeddings of queries [n, c] and [n, r] -> [n, d]."""
         columns = relations.T.contiguous()  # [r, n]
-        states = [self._input(kind, constants) for kind in wiring.inputs]
+        states = [self._input(term, constants) for term in wiring.inputs]  # z(0), [n, d] each
         for layer in wiring.layers:
-            totals = [self.epsilon * states[place] for place in layer.states]
-            tables = self._tables(layer, states, totals)
-            others = [m for m in layer.messages if m.target not in tables]
-            for message, told in zip(others, self._tell(states, others, columns), strict=True):
-                totals[message.target] = totals[message.target] + told
-            kept = [states[place] for place in layer.kept]
-            states = list(self.mlp(torch.cat(totals)).split([len(total) for total in totals]))
-            for place, message in tables.items():
-                assert message.relation is not None
-                states[place] = F.embedding(columns[message.relation], states[place])
-            states += kept
+            sums = [self.epsilon * states[node] for node in layer.states]  # ε z_n
+            hoisted = self._hoist(layer, states, sums)
+            for message, rho in self._messages(layer, states, columns, hoisted):
+                sums[message.target] = sums[message.target] + rho
+            kept = [states[node] for node in layer.kept]
+            states = [*self._update(sums, columns, hoisted), *kept]
         return states[0]
 
-    def _input(self, kind: int | str, constants: Tensor) -> Tensor:
-        if isinstance(kind, int):
-            return self.backbone.entities[constants[:, kind]]
-        return (self.free if kind == "free" else self.bound).expand(len(constants), -1)
+    def _input(self, term: InputNode, constants: Tensor) -> Tensor:
+        if isinstance(term, int):
+            return self.backbone.entities[constants[:, term]]
+        return (self.free if term == "free" else self.bound).expand(len(constants), -1)
 
-    def _tables(
-        self, layer: Layer, states: Sequence[Tensor], totals: list[Tensor]
+    def _hoist(
+        self, layer: Layer, states: Sequence[Tensor], sums: list[Tensor]
     ) -> dict[int, Message]:
-        """Sums that depend on one relation alone, worked out for every relation: [2R, d] each.
+        """Work out sums that depend on one relation alone per relation: [2R, d] instead of [n, d].
 
-        That is less than one for each query, unless there are few queries.
+        Queries with the same relation have the same sum and the same MLP of it. If there are fewer
+        relations than queries, one row for each relation is less work, above all for the MLP;
+        `_update` then gives each query its row. Returns the messages in these sums, by target.
         """
         count = 2 * self.backbone.num_relations
         if self.cat is not None or count >= len(states[0]):
             return {}
-        alone = {message.target: message for message in layer.alone}
         every = torch.arange(count, device=self.free.device)
-        for place, message in alone.items():
+        for message in layer.hoistable:
             sources = states[message.source][:1].expand(count, -1)
-            told = self.backbone.message(sources, every, inverse=message.inverse)
-            totals[place] = totals[place][:1] + self._signed(told, message.negated)
-        return alone
+            rho = self.backbone.message(sources, every, inverse=message.inverse)
+            sums[message.target] = sums[message.target][:1] + self._signed(rho, message.negated)
+        return {message.target: message for message in layer.hoistable}
 
-    def _tell(
-        self, states: Sequence[Tensor], messages: Sequence[Message], columns: Tensor
-    ) -> Iterator[Tensor]:
-        """ρ of every message; f in one call for all, for a backbone may gather by relation."""
-        over = [message for message in messages if message.relation is not None]
-        told: Iterator[Tensor] = iter(())
-        if over:
-            sources = torch.cat([states[message.source] for message in over])
-            ids = [columns[message.relation] for message in over]
-            if self.cat is not None:
-                found = self.cat(sources, ids, over)
-            else:
-                both = [
-                    self.backbone.inverse(column) if message.inverse else column
-                    for message, column in zip(over, ids, strict=True)
-                ]
-                found = self.backbone.message(sources, torch.cat(both))
-            told = iter(found.split(len(columns[0])))
+    def _messages(
+        self, layer: Layer, states: Sequence[Tensor], columns: Tensor, hoisted: Container[int]
+    ) -> Iterator[tuple[Message, Tensor]]:
+        """The messages to all other nodes, each with its ρ, [n, d].
+
+        f is called once for all of them, because a backbone may work relation by relation.
+        """
+        messages = [message for message in layer.messages if message.target not in hoisted]
+        estimates = iter(self._estimates(messages, states, columns))
         for message in messages:
             if message.relation is None:
-                yield self._signed(states[message.source], message.negated)
+                yield message, self._signed(states[message.source], message.negated)
             else:  # KGE Cat has taken the negation into account
-                yield self._signed(next(told), message.negated and self.cat is None)
+                yield message, self._signed(next(estimates), message.negated and self.cat is None)
 
-    def _signed(self, told: Tensor, negated: bool) -> Tensor:
+    def _estimates(
+        self, messages: Sequence[Message], states: Sequence[Tensor], columns: Tensor
+    ) -> Sequence[Tensor]:
+        """f, or KGE Cat, of the messages that go over a relation, in their order."""
+        over = [message for message in messages if message.relation is not None]
+        if not over:
+            return ()
+        sources = torch.cat([states[message.source] for message in over])
+        ids = [columns[message.relation] for message in over]
+        if self.cat is not None:
+            estimates = self.cat(sources, ids, over)
+        else:
+            directed = [
+                self.backbone.inverse(column) if message.inverse else column
+                for message, column in zip(over, ids, strict=True)
+            ]
+            estimates = self.backbone.message(sources, torch.cat(directed))
+        return estimates.split(columns.shape[1])
+
+    def _signed(self, estimates: Tensor, negated: bool) -> Tensor:
         if not negated:
-            return told
-        return -told if self.negation is None else -self.negation * told
+            return estimates
+        return -estimates if self.negation is None else -self.negation * estimates
+
+    def _update(
+        self, sums: list[Tensor], columns: Tensor, hoisted: Mapping[int, Message]
+    ) -> list[Tensor]:
+        """MLP(sum) of every node in one call; of a hoisted sum, each query gets its own row."""
+        states = list(self.mlp(torch.cat(sums)).split([len(total) for total in sums]))
+        for node, message in hoisted.items():
+            assert message.relation is not None
+            states[node] = F.embedding(columns[message.relation], states[node])
+        return states
 
 
 class Mlp(nn.Module):
-    """Hidden layers with ReLU, the same for all layers and nodes; computed in dtype.
+    """The MLP that all layers and nodes share: hidden layers with ReLU, computed in dtype.
 
-    A residual one adds its input, and begins as the identity.
+    A residual MLP adds its input and starts as the identity.
     """
 
     def __init__(self, widths: Sequence[int], dtype: torch.dtype, *, residual: bool):
@@ -140,12 +158,12 @@ class Mlp(nn.Module):
         parameters = [parameter.to(self.dtype) for parameter in self.layers.parameters()]
         layers = list(zip(parameters[::2], parameters[1::2], strict=True))
         size = self.chunk if x.device.type == "cpu" else len(x)
-        parts = [_perceive(part, layers) for part in x.to(self.dtype).split(size)]
-        found = torch.cat(parts).to(x.dtype)
-        return x + found if self.residual else found
+        parts = [_apply(layers, part) for part in x.to(self.dtype).split(size)]
+        y = torch.cat(parts).to(x.dtype)
+        return x + y if self.residual else y
 
 
-def _perceive(x: Tensor, layers: list[tuple[Tensor, Tensor]]) -> Tensor:
+def _apply(layers: list[tuple[Tensor, Tensor]], x: Tensor) -> Tensor:
     *hidden, last = layers
     for weight, bias in hidden:
         x = F.linear(x, weight, bias).relu_()
@@ -155,8 +173,8 @@ def _perceive(x: Tensor, layers: list[tuple[Tensor, Tensor]]) -> Tensor:
 class CatMessages(nn.Module):
     """*KGE Cat*, the paper's baseline without one-hop inference.
 
-    A message is a linear map of [z ‖ relation ‖ direction ‖ negation]. The relations' share of it
-    is taken once per relation, not per row.
+    A message is a linear map of [z ‖ relation ‖ direction ‖ negation]. The relation's part of the
+    map is computed once per relation, not once per row.
     """
 
     def __init__(self, backbone: Backbone):
@@ -169,12 +187,12 @@ class CatMessages(nn.Module):
         self.signs = nn.Parameter(0.01 * torch.randn(2, backbone.dim))  # direction and negation
 
     def forward(self, z: Tensor, ids: list[Tensor], messages: Sequence[Message]) -> Tensor:
-        """z [m · n, d] and m columns of ids [n], one for each message."""
+        """The messages of states z [m · n, d] over m columns of ids [n] -> [m · n, d]."""
         table = self.relation(self.relations)  # [R, d]
         direction, negation = self.signs
-        shares = []
+        parts = []
         for column, message in zip(ids, messages, strict=True):
             backwards = (column >= len(table)) != message.inverse
-            share = table[column % len(table)] + backwards[:, None] * direction
-            shares.append(share + negation if message.negated else share)
-        return self.state(z) + torch.cat(shares)
+            part = table[column % len(table)] + backwards[:, None] * direction
+            parts.append(part + negation if message.negated else part)
+        return self.state(z) + torch.cat(parts)

@@ -1,7 +1,7 @@
-"""Cross-entropy over all entities, a cache's worth of scores at a time.
+"""Cross-entropy over all entities, in blocks of scores that fit a CPU's cache.
 
-The scores of a batch against all entities are large, needed once, and soon gone: their gradient is
-taken block by block while they are there, and only the sums are kept.
+The scores of a batch against all entities are a large matrix that is needed only once. The gradient
+is therefore computed together with the loss, block by block, and no block is kept.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-#: Scores that a block has: what the caches of a CPU hold, and nothing to a GPU.
+#: Scores in a block: as many as the caches of a CPU hold; more on a GPU, which has the memory.
 CPU_BLOCK, BLOCK = 2**20, 2**26
 
 
@@ -26,12 +26,12 @@ def cross_entropy(
     weights: Tensor,
     smoothing: float = 0.0,
 ) -> Tensor:
-    """Σ_j weights_j · −log softmax(⟨estimate of owners_j, ·⟩)[tails_j], one tail at a time.
+    """Σ_j weights_j · −log softmax(⟨estimate of owners_j, ·⟩)[tails_j], with the tails kept apart.
 
-    estimates [n, d], entities [E, d]; owners [m] in ascending order, tails [m] and weights [m], of
-    distinct pairs; offsets [n + 1] are the places where those of a question begin, on the host.
-    The other tails of a question are as right, so they are left out of the softmax. smoothing
-    spreads that share of the target over all entities.
+    estimates [n, d], entities [E, d]. Question owners_j has the tail tails_j; pairs are distinct,
+    owners [m] ascend, and offsets [n + 1], on the host, are the positions where the tails of each
+    question begin. All tails of a question are right answers, so the softmax of one leaves out the
+    others. smoothing spreads that share of the target over all entities.
     """
     arguments = (estimates, entities, offsets, owners, tails, weights, smoothing)
     loss: Tensor = _CrossEntropy.apply(*arguments)  # type: ignore[no-untyped-call]
@@ -41,22 +41,34 @@ def cross_entropy(
 def mask_of(
     rows: Tensor, ids: Tensor, columns: Tensor | None, shape: torch.Size, entities: int
 ) -> Tensor:
-    """Where in scores [n, K] of some entities, or of all, the given ones of a row stand.
+    """A mask [n, K] of the pairs (rows_j, ids_j), in scores of the entities in columns, or of all.
 
-    Its shape and its work depend on no value, so that an accelerator need not wait for any.
+    No shape depends on a value, so that the host need not wait for an accelerator. Therefore an
+    entity without a column is not filtered out: it gets an additional column, which is cut off.
     """
     if columns is None:
-        place = ids
+        column_of = ids
     else:
-        place = torch.full((entities,), len(columns), device=ids.device)
-        place[columns] = torch.arange(len(columns), device=ids.device)
-        place = place[ids]  # what is in no column goes into one that is cut off
-    found = torch.zeros(shape[0], shape[1] + 1, dtype=torch.bool, device=ids.device)
-    found[rows, place] = True
-    return found[:, :-1]
+        column_of = torch.full((entities,), len(columns), device=ids.device)
+        column_of[columns] = torch.arange(len(columns), device=ids.device)
+        column_of = column_of[ids]
+    mask = torch.zeros(shape[0], shape[1] + 1, dtype=torch.bool, device=ids.device)
+    mask[rows, column_of] = True
+    return mask[:, :-1]
 
 
 class _CrossEntropy(torch.autograd.Function):
+    """The loss and, in the same pass, its gradients; `backward` only scales them.
+
+    For a tail with score s let N be the scores of all entities that are not tails of its question.
+    With gap = logsumexp(N) − s, its loss is softplus(gap), and the gradient is
+
+        ∂/∂s = −σ(gap),    ∂/∂N_e = σ(gap) · softmax(N)_e.
+
+    One buffer of a block's size holds first the scores, then exp(N − max N) with 0 for the tails,
+    then the gradient of the scores. Its two products with the embeddings are all that is kept.
+    """
+
     @staticmethod
     def forward(
         ctx: Any,
@@ -81,13 +93,14 @@ class _CrossEntropy(torch.autograd.Function):
             weight, block = weights[first:last], mass[rows]
             scores = torch.mm(estimates[rows], entities.T, out=buffer[: len(block)])
             truth = scores[target]
-            if smoothing:
+            if smoothing:  # (1 − a) · loss of tail + a · mean loss = loss + a · (s − mean score)
                 total += smoothing * ((weight * truth).sum() - (block * scores.mean(1)).sum())
             scores[target] = -torch.inf
+            # The clamps keep a question finite if all entities are its tails: then N is empty.
             top = scores.amax(1, keepdim=True).clamp_(min=least)
             scores.sub_(top).exp_()
             sums = scores.sum(1, keepdim=True).clamp_(min=tiny)
-            gap = (top + sums.log())[target[0], 0] - truth  # from the tail up to all that are none
+            gap = (top + sums.log())[target[0], 0] - truth
             total += (weight * F.softplus(gap)).sum()
             missed = weight * gap.sigmoid()
             scores.mul_(torch.zeros_like(block).index_add_(0, target[0], missed)[:, None] / sums)

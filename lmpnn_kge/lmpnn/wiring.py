@@ -1,85 +1,78 @@
-"""What message passing does for a pattern, worked out once: which state goes where, layer by layer.
+"""Message passing for a pattern, planned once: which state goes where, layer by layer.
 
-Only nodes whose state still reaches the answer have a place in a layer, so that the network does no
-work for the others.
+A layer has only those nodes whose state still affects the answer, so that the network does no work
+for the others. Nodes are given by their index in a layer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from lmpnn_kge.query.formula import FREE, Constant
+from lmpnn_kge.query.formula import FREE, Constant, Term
 from lmpnn_kge.query.graph import QueryGraph, query_graphs
 from lmpnn_kge.query.patterns import Pattern
+from lmpnn_kge.settings import ConstantsMode, UnionMode
 
-#: How a disjunction is answered: each part alone and the best taken, or all read as a conjunction.
-Union = Literal["dnf", "merge"]
-
-#: Whether a constant is updated like any node, as in the paper, or keeps its embedding.
-Constants = Literal["updated", "kept"]
+#: A node before the first layer: a column of the queries' constants, or a kind of variable.
+InputNode = int | Literal["free", "bound"]
 
 
 @dataclass(frozen=True)
 class Message:
-    """ρ from one node to another over a literal, both given by their places."""
+    """ρ from one node to another over a literal."""
 
     source: int  # in the layer before
     target: int  # in this layer
-    relation: int | None  # the column of the queries' relations; None for an equality
+    relation: int | None  # a column of the queries' relations; None for an equality
     inverse: bool  # whether it goes from tail to head
     negated: bool
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One step: every node of the layer takes its own state and the messages to it."""
+    """One step: every node combines its own state with the messages to it.
 
-    states: tuple[int, ...]  # for each node, its place in the layer before
+    The nodes of a layer are those that are updated, followed by those that are kept.
+    """
+
+    states: tuple[int, ...]  # the updated nodes, by their index in the layer before
     messages: tuple[Message, ...]
-    kept: tuple[int, ...] = ()  # places in the layer before of constants that go on as they are
-    alone: tuple[Message, ...] = ()  # those that make a node depend on one relation alone
+    kept: tuple[int, ...] = ()  # constants that keep their state, by index in the layer before
+    hoistable: tuple[Message, ...] = ()  # those that make a node depend on one relation alone
 
 
 @dataclass(frozen=True)
 class Wiring:
-    """A query graph, ready for a batch of queries; what is first after the last layer answers."""
+    """The plan for a query graph; the first node of the last layer is the free variable."""
 
-    inputs: tuple[int | Literal["free", "bound"], ...]  # a column of constants, or a variable
+    inputs: tuple[InputNode, ...]
     layers: tuple[Layer, ...]
-
-    @property
-    def rows(self) -> int:
-        """How often the MLP is applied for one query."""
-        return sum(len(layer.states) for layer in self.layers)
 
 
 @lru_cache(maxsize=1024)
 def wire(
     pattern: Pattern,
-    union: Union = "dnf",
+    union: UnionMode = "dnf",
     depth_shift: int = 0,
-    constants: Constants = "updated",
+    constants: ConstantsMode = "updated",
 ) -> tuple[Wiring, ...]:
-    """The wiring of each disjunct; depth_shift adds layers to the L that the query needs."""
+    """The wiring of each disjunct; depth_shift adds layers to the L that its graph needs."""
     graphs = query_graphs(pattern.formula, merge=union == "merge")
     return tuple(wire_graph(graph, pattern, depth_shift, constants) for graph in graphs)
 
 
 def wire_graph(
-    graph: QueryGraph, pattern: Pattern, depth_shift: int = 0, constants: Constants = "updated"
+    graph: QueryGraph, pattern: Pattern, depth_shift: int = 0, constants: ConstantsMode = "updated"
 ) -> Wiring:
-    """The wiring of one query graph; at least one layer, lest nothing be said at all."""
+    """The wiring of one query graph.
+
+    It always has at least one layer; with none, no message would reach the answer.
+    """
     before, *plan = graph.plan(max(1, graph.depth + depth_shift))
-    inputs: list[int | Literal["free", "bound"]] = []
-    for node in before:
-        term = graph.nodes[node]
-        if isinstance(term, Constant):
-            inputs.append(pattern.constants.index(term.name))
-        else:
-            inputs.append("free" if term == FREE else "bound")
+    inputs = tuple(_input(graph.nodes[node], pattern) for node in before)
     fixed = {
         node
         for node, term in enumerate(graph.nodes)
@@ -97,12 +90,23 @@ def wire_graph(
             )
         )
         before = nodes + kept
-    layers[0] = replace(layers[0], alone=tuple(_alone(layers[0], inputs)))
-    return Wiring(tuple(inputs), tuple(layers))
+    layers[0] = replace(layers[0], hoistable=tuple(_hoistable(layers[0], inputs)))
+    return Wiring(inputs, tuple(layers))
 
 
-def _alone(first: Layer, inputs: list[int | Literal["free", "bound"]]) -> Iterator[Message]:
-    """Where a variable hears of nothing but another variable, over one relation."""
+def _input(term: Term, pattern: Pattern) -> InputNode:
+    if isinstance(term, Constant):
+        return pattern.constants.index(term.name)
+    return "free" if term == FREE else "bound"
+
+
+def _hoistable(first: Layer, inputs: Sequence[InputNode]) -> Iterator[Message]:
+    """The messages over a relation, between variables, that are the only ones to their target.
+
+    Before the first layer a variable's state is the same in all queries. The sum of such a message
+    and its target's own state therefore depends on the query's relation and on nothing else, and
+    the network can work it out once per relation (`Lmpnn._hoist`).
+    """
     for message in first.messages:
         others = [other for other in first.messages if other.target == message.target]
         ends = inputs[message.source], inputs[first.states[message.target]]
@@ -114,6 +118,7 @@ def _alone(first: Layer, inputs: list[int | Literal["free", "bound"]]) -> Iterat
 def _messages(
     graph: QueryGraph, pattern: Pattern, before: tuple[int, ...], nodes: tuple[int, ...]
 ) -> Iterator[Message]:
+    """Every edge carries a message in each direction, if its target is among the nodes."""
     for edge in graph.edges:
         relation = None if edge.relation is None else pattern.relations.index(edge.relation)
         for source, target, inverse in (
@@ -121,5 +126,5 @@ def _messages(
             (edge.tail, edge.head, True),
         ):
             if target in nodes:
-                places = before.index(source), nodes.index(target)
-                yield Message(*places, relation, inverse, edge.negated)
+                ends = before.index(source), nodes.index(target)
+                yield Message(*ends, relation, inverse, edge.negated)

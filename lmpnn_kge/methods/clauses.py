@@ -2,8 +2,8 @@
 
     ψ(r(h, t)) = σ(scale · φ(h, r, t) + margin),   ψ(¬A) = 1 − ψ(A),   joined by a t-norm
 
-A clause is a conjunct with its constants and relations filled in. Any of its variables can be left
-open, and then ranges over all entities.
+A clause is a conjunct with its constants and relations filled in. One of its variables can be left
+open; it then ranges over all entities.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from torch import Tensor
 
 from lmpnn_kge.backbones.contract import EQUAL, Backbone, ScoreType
 from lmpnn_kge.methods.fuzzy import TNorm, conjoin, disjoin
-from lmpnn_kge.query.formula import FREE, Atom, Constant, Term, Variable
-from lmpnn_kge.query.normal_form import Conjunct, Literal, normalise, substitute
+from lmpnn_kge.query.formula import FREE, Atom, Constant, Variable
+from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, normalise, scoped
 from lmpnn_kge.query.patterns import Pattern
 
-#: Random questions that the margin of a distance is measured on, and which entity is on it.
+#: The margin of a distance is the mean distance of the NEAR-th entity in random QUESTIONS.
 QUESTIONS, NEAR = 256, 10
 
-#: Embeddings that are compared with themselves at once.
+#: Embeddings that are scored against themselves at once.
 SELF_CHUNK = 2**16
 
 Values = Mapping[Variable, Tensor]  # embeddings [n, d]
@@ -31,7 +31,7 @@ Values = Mapping[Variable, Tensor]  # embeddings [n, d]
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """What a literal says of one variable: the other end is a constant."""
+    """A literal between a constant and a variable."""
 
     estimates: Tensor  # [n, d]: f of the constant
     relation: Tensor | None  # [n], towards the variable; None for equality
@@ -44,10 +44,10 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """A literal between two variables; no relation is equality."""
+    """A literal between two variables."""
 
     head: Variable
-    relation: Tensor | None  # [n]
+    relation: Tensor | None  # [n]; None for equality
     tail: Variable
     negated: bool
 
@@ -61,17 +61,17 @@ def _at(relation: Tensor | None, rows: Tensor) -> Tensor | None:
 
 @dataclass(frozen=True, eq=False)
 class Clause:
-    """A conjunct of a batch of queries, ready to be valued."""
+    """A conjunct of a batch of queries, whose truth can be computed."""
 
     size: int  # n
     sides: tuple[Side, ...]
     links: tuple[Link, ...]
-    settled: tuple[Tensor, ...]  # logits [n] of literals without variables, signed
+    settled: tuple[Tensor, ...]  # signed logits [n] of literals without variables
     groups: tuple[Clause, ...]
     bound: tuple[Variable, ...]
 
     def at(self, rows: Tensor) -> Clause:
-        """The same clause of some of the queries, which may be repeated."""
+        """The same clause for some of the queries, which may be repeated."""
         return Clause(
             len(rows),
             tuple(side.at(rows) for side in self.sides),
@@ -82,20 +82,20 @@ class Clause:
         )
 
     def variables(self, sign: int = 1) -> Iterator[tuple[Variable, int]]:
-        """All bound variables; the sign is −1 where truth is denied, and they should lower it."""
+        """All bound variables; the sign is −1 in a denied group, where they lower the truth."""
         yield from ((variable, sign) for variable in self.bound)
         for group in self.groups:
             yield from group.variables(-sign)
 
     @property
     def nesting(self) -> int:
-        """How many searches for variables lie within each other."""
+        """The number of searches for variables that are nested in each other."""
         return bool(self.bound) + max((group.nesting for group in self.groups), default=0)
 
 
 @dataclass(frozen=True, eq=False)
 class Fuzzy:
-    """Truth on a backbone: how scores become truth values, and how these are joined."""
+    """Fuzzy truth on a backbone: scores become truth values, and a t-norm joins these."""
 
     backbone: Backbone
     norm: TNorm
@@ -106,8 +106,8 @@ class Fuzzy:
         """The disjuncts of queries [n, c] and [n, r]."""
         rows = {Constant(name): constants[:, i] for i, name in enumerate(pattern.constants)}
         ids = {name: relations[:, i] for i, name in enumerate(pattern.relations)}
-        found = normalise(pattern.formula)
-        return [self._clause(conjunct, len(constants), rows, ids) for conjunct in found]
+        disjuncts = map(scoped, normalise(pattern.formula))
+        return [self._clause(conjunct, len(constants), rows, ids) for conjunct in disjuncts]
 
     def _clause(
         self,
@@ -115,9 +115,8 @@ class Fuzzy:
         size: int,
         constants: Mapping[Constant, Tensor],
         relations: Mapping[str, Tensor],
-        scope: str = "",
     ) -> Clause:
-        sides, links, settled, groups = [], [], [], []
+        sides, links, settled = [], [], []
         for literal in conjunct.literals:
             match self._filled(literal, constants, relations):
                 case Side() as side:
@@ -126,59 +125,58 @@ class Fuzzy:
                     links.append(link)
                 case logits:
                     settled.append(logits)
-        for place, group in enumerate(conjunct.groups):
-            inner = f"{scope}{place}."  # two groups may use one name
-            own: dict[Term, Term] = {v: Variable(f"{inner}{v.name}") for v in group.bound}
-            named = substitute(group, own)
-            groups.append(self._clause(named, size, constants, relations, inner))
-        bound = conjunct.bound
-        return Clause(size, tuple(sides), tuple(links), tuple(settled), tuple(groups), bound)
+        groups = (self._clause(group, size, constants, relations) for group in conjunct.groups)
+        return Clause(
+            size, tuple(sides), tuple(links), tuple(settled), tuple(groups), conjunct.bound
+        )
 
     def _filled(
         self,
-        literal: Literal,
+        literal: SignedAtom,
         constants: Mapping[Constant, Tensor],
         relations: Mapping[str, Tensor],
     ) -> Side | Link | Tensor:
-        """A literal with its places filled, by the end or ends that are open."""
+        """A literal with its places filled; a tensor of logits if it has no variable."""
         head, tail = literal.terms
         ids = relations[literal.atom.relation] if isinstance(literal.atom, Atom) else None
         if isinstance(head, Variable) and isinstance(tail, Variable):
             return Link(head, ids, tail, literal.negated)
-        if isinstance(head, Variable):  # the same, from tail to head
+        if isinstance(head, Variable):  # read it from tail to head, over the inverse relation
             head, tail = tail, head
             ids = None if ids is None else self.backbone.inverse(ids)
         assert isinstance(head, Constant)
-        told = self._told(self.backbone.entities[constants[head]], ids)
+        estimates = self._estimates(self.backbone.entities[constants[head]], ids)
         if isinstance(tail, Variable):
-            return Side(told, ids, tail, literal.negated)
-        scores = self.backbone.score_pairs(told, self.backbone.entities[constants[tail]], ids)
+            return Side(estimates, ids, tail, literal.negated)
+        scores = self.backbone.score_pairs(estimates, self.backbone.entities[constants[tail]], ids)
         return self.logits(scores, literal.negated)
 
-    def _told(self, values: Tensor, ids: Tensor | None) -> Tensor:
+    def _estimates(self, values: Tensor, ids: Tensor | None) -> Tensor:
+        """f of embeddings [n, d] over relations [n], or over equality."""
         return self.backbone.message(values, EQUAL if ids is None else ids)
 
     def logits(self, scores: Tensor, negated: bool) -> Tensor:
-        """Their sigmoid is the truth of a literal with such scores."""
-        found = self.scale * scores + self.margin
-        return -found if negated else found
+        """The logits of a literal, from its scores; their sigmoid is its truth."""
+        logits = self.scale * scores + self.margin
+        return -logits if negated else logits
 
     def truth(self, clause: Clause, values: Values, open_: Variable | None = None) -> Tensor:
-        """The value of a clause whose variables have values, [n, 1], or [n, E] if one is open."""
+        """The value of a clause whose variables have values, [n, 1]; if one is open, [n, E]."""
         parts = [self.norm.literal(logits) for logits in self.literals(clause, values, open_)]
         parts += [self.norm.deny(self.truth(group, values, open_)) for group in clause.groups]
         return conjoin(self.norm, parts)
 
     def ranking(self, clauses: Sequence[Clause], values: Sequence[Values]) -> Tensor:
-        """What orders all entities as the truth of any clause does, [n, E].
+        """Values [n, E] that order entities as the truth of the disjunction of all clauses does.
 
-        Where one literal alone is about the free variable, its score does, free of rounding.
+        If only one literal mentions the free variable, its logits have the same order as the truth,
+        and rounding does not make ties of them. Then 1p is exactly link prediction.
         """
         if len(clauses) == 1 and not clauses[0].groups:
             literals = list(self.literals(clauses[0], values[0], FREE))
-            about = [logits for logits in literals if logits.shape[1] > 1]
-            if len(about) == 1:
-                return about[0]
+            about_free = [logits for logits in literals if logits.shape[1] > 1]
+            if len(about_free) == 1:
+                return about_free[0]
             return conjoin(self.norm, [self.norm.literal(logits) for logits in literals])
         parts = [self.truth(*part, FREE) for part in zip(clauses, values, strict=True)]
         return disjoin(self.norm, parts)
@@ -186,7 +184,7 @@ class Fuzzy:
     def literals(
         self, clause: Clause, values: Values, open_: Variable | None = None
     ) -> Iterator[Tensor]:
-        """The signed logits of the literals whose variables have values or are open."""
+        """The signed logits of all literals whose variables have values or are open."""
 
         def ready(*ends: Variable) -> bool:
             return all(end == open_ or end in values for end in ends)
@@ -201,24 +199,25 @@ class Fuzzy:
                 yield self.logits(scores, link.negated)
 
     def _against(self, side: Side, values: Values, open_: Variable | None) -> Tensor:
-        """φ of estimates against a variable's value, or against all entities."""
+        """φ of estimates against a variable's value, [n, 1], or against all entities, [n, E]."""
         if side.variable == open_:
             return self.backbone.score_entities(side.estimates, side.relation)
         value = values[side.variable]
         return self.backbone.score_pairs(side.estimates, value, side.relation)[:, None]
 
     def _linked(self, link: Link, values: Values, open_: Variable | None) -> Tensor:
+        """φ of two variables, of which at most one is open unless they are the same."""
         head, tail, ids = link.head, link.tail, link.relation
         if head == tail == open_:
             return self._selves(ids)
         if head == open_:
             head, tail = tail, head
             ids = None if ids is None else self.backbone.inverse(ids)
-        told = self._told(values[head], ids)
-        return self._against(Side(told, ids, tail, link.negated), values, open_)
+        estimates = self._estimates(values[head], ids)
+        return self._against(Side(estimates, ids, tail, link.negated), values, open_)
 
     def _selves(self, ids: Tensor | None) -> Tensor:
-        """φ of every entity with itself, for relations [n] -> [n, E], or for equality, [1, E]."""
+        """φ of every entity with itself over relations [n] -> [n, E], or over equality, [1, E]."""
         table = self.backbone.entities
         if ids is None:
             return self.backbone.score(table, EQUAL, table)[None]
@@ -230,7 +229,10 @@ class Fuzzy:
 
 
 def measured_margin(backbone: Backbone, seed: int) -> float:
-    """Where a distance is as true as not: that of a near entity; 0 for an inner product."""
+    """A margin that makes a near entity as true as false; 0 for an inner product.
+
+    A distance has no natural zero: without a margin, every literal would be more false than true.
+    """
     if backbone.score_type is ScoreType.INNER_PRODUCT:
         return 0.0
     random = torch.Generator().manual_seed(seed)

@@ -1,9 +1,9 @@
-"""CQD: queries answered on an embedding's own scores, with no training (Arakelyan et al., 2021).
+"""CQD: queries answered by the scores of an embedding, with no training (Arakelyan et al., 2021).
 
-A query's truth is that of its literals, joined by a t-norm; an entity is as good an answer as the
-query is true of it. What the existential variables stand for is found by optimisation in the space
-of embeddings, or by beam search over entities. Negated literals have the truth 1 − ψ; the LMPNN
-paper calls this CQD(E).
+The truth of a query is that of its literals, joined by a t-norm, and entities are ranked by the
+truth of the query for them. The existential variables get their values by optimisation in the space
+of embeddings, or by beam search over entities. A negated literal has the truth 1 − ψ, which the
+LMPNN paper calls CQD(E).
 """
 
 from __future__ import annotations
@@ -19,31 +19,34 @@ from lmpnn_kge.backbones.contract import Backbone, ScoreType
 from lmpnn_kge.errors import QueryError, RunError
 from lmpnn_kge.methods.clauses import Clause, Fuzzy, Values, measured_margin
 from lmpnn_kge.methods.fuzzy import T_NORMS, conjoin, disjoin
-from lmpnn_kge.methods.rank import Scores
+from lmpnn_kge.methods.method import Scores
 from lmpnn_kge.query.formula import FREE, Variable
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.settings import Decomposition
+from lmpnn_kge.settings import CqdSettings
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-#: Truth values of beams that are held at once.
+#: Truth values of beams that are in memory at once.
 CHUNK = 2**22
 
-#: The largest gradient, for Adam squares it: denying what is nearly certain has no bounds.
+#: The largest gradient. Adam squares it, and that of denying a near certainty is unbounded.
 STEEPEST = 1e15
 
 
 @dataclass(frozen=True, eq=False)
 class _Decomposed:
-    """What the two have in common: fuzzy truth on a backbone."""
+    """The common part of both methods: fuzzy truth on a backbone."""
 
     fuzzy: Fuzzy
-    settings: Decomposition
+    settings: CqdSettings
 
     @classmethod
-    def of(cls, backbone: Backbone, settings: Decomposition) -> Self:
-        margin = settings.margin or measured_margin(backbone, settings.seed)
+    def of(cls, backbone: Backbone, settings: CqdSettings) -> Self:
+        """The method on a backbone, with a margin that is given or measured."""
+        margin = settings.margin
+        if margin is None:
+            margin = measured_margin(backbone, settings.seed)
         norm = T_NORMS[settings.t_norm]
         return cls(Fuzzy(backbone, norm, settings.scale, margin), settings)
 
@@ -51,14 +54,22 @@ class _Decomposed:
     def entities(self) -> Tensor:
         return self.fuzzy.backbone.entities
 
+    @property
+    def num_entities(self) -> int:
+        return len(self.entities)
+
+    @property
+    def device(self) -> torch.device:
+        return self.entities.device
+
 
 class Cqd(_Decomposed):
-    """CQD(E), a `Method`: variables are moved through the space of embeddings by Adam."""
+    """CQD(E), a `Method`: Adam moves the variables through the space of embeddings."""
 
     def answer(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Scores:
-        """Finds the variables of all queries at once."""
+        """Scores of queries [n, c] and [n, r], whose variables are optimised all at once."""
         clauses = self.fuzzy.clauses(pattern, constants, relations)
-        found = [self.optimise(clause) for clause in clauses]
+        optima = [self.optimise(clause) for clause in clauses]
 
         @torch.inference_mode()
         def scores(rows: slice, out: Tensor | None = None) -> Tensor:
@@ -66,7 +77,7 @@ class Cqd(_Decomposed):
             parts = [clause.at(chosen) for clause in clauses]
             points = [
                 {variable: z[rows] for variable, z in values.items() if variable != FREE}
-                for values in found
+                for values in optima
             ]
             return self.fuzzy.ranking(parts, points)
 
@@ -75,9 +86,9 @@ class Cqd(_Decomposed):
     def optimise(self, clause: Clause) -> dict[Variable, Tensor]:
         """The values of the variables for which a clause is truest, [n, d] each.
 
-        Variables of a denied group are moved the other way: to where what is denied is truest.
-        Without existential variables there is nothing to find, for every entity takes the place of
-        the free one.
+        "There is no path" is false if any entity makes a path. The variables of a denied group are
+        therefore moved to where the group is truest, which makes the clause less true. Without
+        existential variables nothing is optimised, because `?` takes every entity in turn.
         """
         signs = dict(clause.variables())
         if not signs:
@@ -97,17 +108,17 @@ class Cqd(_Decomposed):
             steep = ascent * gradient.clamp(-STEEPEST, STEEPEST)
             points.grad = steep - self._pull(points)
             optimiser.step()
-        found = points.detach()
-        if not found.isfinite().all():
+        optimum = points.detach()
+        if not optimum.isfinite().all():
             raise RunError("the variables' embeddings are not finite; lower learning_rate")
-        return dict(zip(signs, found, strict=True))
+        return dict(zip(signs, optimum, strict=True))
 
     def log_truth(self, clause: Clause, values: Values) -> Tensor:
-        """The logarithm of a clause's truth where all variables have values, [n]."""
+        """The logarithm of the truth of a clause whose variables all have values, [n]."""
         return self.fuzzy.norm.log(self.fuzzy.truth(clause, values))[:, 0]
 
     def _pull(self, points: Tensor) -> Tensor | float:
-        """The gradient of the penalty: without one, an inner product grows with its sides."""
+        """The gradient of the penalty |x|³: without it, an inner product grows without limit."""
         if self.fuzzy.backbone.score_type is not ScoreType.INNER_PRODUCT:
             return 0.0
         now = points.detach()
@@ -115,9 +126,10 @@ class Cqd(_Decomposed):
 
 
 class CqdBeam(_Decomposed):
-    """CQD-Beam, a `Method`: for every variable the entities of which the query is truest so far."""
+    """CQD-Beam, a `Method`: each variable takes the entities that are best so far, one by one."""
 
     def answer(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Scores:
+        """Scores of queries [n, c] and [n, r], searched for a few rows at a time."""
         clauses = self.fuzzy.clauses(pattern, constants, relations)
         width = self.settings.beam ** max(clause.nesting for clause in clauses)
         size = max(1, CHUNK // (width * len(self.entities)))
@@ -136,7 +148,7 @@ class CqdBeam(_Decomposed):
         return disjoin(self.fuzzy.norm, [self.search(part, {}) for part in parts])
 
     def search(self, clause: Clause, values: Values) -> Tensor:
-        """How true a clause is of every entity, [n, E], at the best values of its own variables."""
+        """The truth of a clause for every entity, [n, E], at the best values of its variables."""
         queries = clause.size
         rows, values = self._beams(clause, values)
         clause = clause.at(rows)
@@ -146,43 +158,50 @@ class CqdBeam(_Decomposed):
         return truth.view(queries, -1, truth.shape[1]).amax(1)
 
     def _beams(self, clause: Clause, values: Values) -> tuple[Tensor, dict[Variable, Tensor]]:
-        """Beams for the bound variables: the query that each belongs to, and its values."""
+        """Beams for the bound variables: the query that each belongs to, and its values.
+
+        A beam is a row of its own: [n · beams, d]. In each step every beam of a query is extended
+        by every entity, and the best of all these extensions are the query's new beams.
+        """
         count, size = len(self.entities), clause.size
-        rows = torch.arange(size, device=self.entities.device)
-        found, left = dict(values), list(clause.bound)
+        rows = torch.arange(size, device=self.entities.device)  # the query of each beam
+        beam, left = dict(values), list(clause.bound)
         while left:
-            variable = _next(clause, found, left)
+            variable = _next(clause, beam, left)
             if variable in left:
                 left.remove(variable)
             parts = map(
-                self.fuzzy.norm.literal, self.fuzzy.literals(clause.at(rows), found, variable)
+                self.fuzzy.norm.literal, self.fuzzy.literals(clause.at(rows), beam, variable)
             )
             truth = conjoin(self.fuzzy.norm, list(parts)).view(size, -1)  # [n, beams · E]
             best = truth.topk(min(self.settings.beam, truth.shape[1])).indices
             beams = truth.shape[1] // count
             first = beams * torch.arange(size, device=rows.device)[:, None]
-            chosen = (first + best // count).flatten()
-            rows, found = rows[chosen], {v: z[chosen] for v, z in found.items()}
-            found[variable] = self.entities[(best % count).flatten()]
-        found.pop(FREE, None)
-        return rows, found
+            chosen = (first + best // count).flatten()  # the beam that each new one extends
+            rows, beam = rows[chosen], {v: z[chosen] for v, z in beam.items()}
+            beam[variable] = self.entities[(best % count).flatten()]
+        beam.pop(FREE, None)
+        return rows, beam
 
 
 def _next(clause: Clause, values: Values, left: Sequence[Variable]) -> Variable:
-    """The variable that most is known of: one that a literal joins to what has a value.
+    """The variable to search next: one that a literal joins to a constant or to a value.
 
-    The free one is tried, to find others that are known through it alone.
+    Variables with a positive literal of this kind come first, because a negated one says little.
+    `?` comes after the others; its beams serve to reach variables that are joined only to it.
     """
-    known: dict[Variable, bool] = {}  # with a literal to what is known -> whether not negated
+    joined: dict[Variable, bool] = {}  # variable -> whether a positive literal joins it
     for side in clause.sides:
-        known[side.variable] = known.get(side.variable, False) or not side.negated
+        joined[side.variable] = joined.get(side.variable, False) or not side.negated
     for link in clause.links:
-        for one, other in ((link.head, link.tail), (link.tail, link.head)):
+        for variable, other in ((link.head, link.tail), (link.tail, link.head)):
             if other in values:
-                known[one] = known.get(one, False) or not link.negated
+                joined[variable] = joined.get(variable, False) or not link.negated
     ranked = [*left, *([] if FREE in values else [FREE])]
     for positive in (True, False):
         for variable in ranked:
-            if known.get(variable) is positive:
+            if joined.get(variable) is positive:
                 return variable
-    raise QueryError("a beam needs an entity to begin with; there is none in a part of the formula")
+    raise QueryError(
+        "a beam needs an entity to begin with, but a part of the formula has none; use cqd instead"
+    )

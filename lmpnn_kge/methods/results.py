@@ -1,138 +1,235 @@
-"""Metrics as the paper's row: the 14 types, A_P and A_N; and as text and JSON."""
+"""The results of an evaluation as a value: MRR and Hits by query type, as JSON and as text.
+
+Nothing here needs torch, so that reports can be made without it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from statistics import fmean, stdev
-from typing import Any
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from lmpnn_kge.errors import RunError
-from lmpnn_kge.methods.rank import HITS, Method, Metrics, capped, evaluate
-from lmpnn_kge.queries.columns import Queries
+from lmpnn_kge.errors import RunError, short
+from lmpnn_kge.methods.table import Table, percent
 from lmpnn_kge.query.patterns import NEGATIVE, POSITIVE, ordered
 
-AVERAGES = ("A_P", "A_N")
+#: The averages of the paper, with the types that each is taken over.
+AVERAGES = {"A_P": POSITIVE, "A_N": NEGATIVE}
+
+#: Fractions by query type or average.
+Values = Mapping[str, float]
 
 
-def average(metrics: Mapping[str, Metrics], types: Sequence[str]) -> float | None:
-    """The mean MRR of some types; None unless all of them are there."""
-    if any(name not in metrics for name in types):
-        return None
-    return sum(metrics[name].mrr for name in types) / len(types)
+@dataclass(frozen=True)
+class TypeResult:
+    """The metrics of one query type, as fractions."""
 
+    mrr: float
+    hits: Mapping[int, float]
+    queries: int
+    by_missing: Mapping[int, tuple[float, int]]  # missing edges -> MRR, number of hard answers
 
-def evaluate_split(
-    method: Method,
-    split: str,
-    queries: Mapping[str, Queries],
-    folder: object,
-    limit: int | None = None,
-    progress: Callable[[str, int], object] = lambda name, done: None,
-) -> dict[str, Any]:
-    """The metrics of a split of the queries in a folder; limit takes so many of each type."""
-    ranked = {name: found.ranked for name, found in queries.items()}
-    metrics = evaluate(method, ranked if limit is None else capped(ranked, limit), progress)
-    if not metrics:
-        raise RunError(f"{folder} has no hard answers in {split!r}, nothing to rank")
-    return as_json(split, metrics)
-
-
-def as_json(split: str, metrics: Mapping[str, Metrics]) -> dict[str, Any]:
-    """Everything, for programs."""
-    return {
-        "split": split,
-        "types": {
-            name: {
-                "mrr": found.mrr,
-                **{f"hits@{k}": found.hits[k] for k in HITS},
-                "queries": found.queries,
-                "missing_edges": {
-                    str(edges): {"mrr": mrr, "answers": answers}
-                    for edges, (mrr, answers) in found.by_missing.items()
-                },
-            }
-            for name, found in metrics.items()
-        },
-        "A_P": average(metrics, POSITIVE),
-        "A_N": average(metrics, NEGATIVE),
-    }
-
-
-def as_text(results: Mapping[str, Any]) -> str:
-    """The paper's row in per cent, then what it leaves out, from `as_json`."""
-    blocks = [compare({"MRR": results})]
-    types = {name: results["types"][name] for name in ordered(results["types"])}
-    hits = {
-        f"Hits@{k}": {name: percent_of([found[f"hits@{k}"]]) for name, found in types.items()}
-        for k in HITS
-    }
-    blocks.append(_columns(hits))
-    missing = sorted({int(edges) for found in types.values() for edges in found["missing_edges"]})
-    by_edges = {
-        f"{edges} missing": {
-            name: percent_of([found["missing_edges"].get(str(edges), {}).get("mrr")])
-            for name, found in types.items()
+    def to_json(self) -> dict[str, object]:
+        return {
+            "mrr": self.mrr,
+            **{f"hits@{k}": value for k, value in self.hits.items()},
+            "queries": self.queries,
+            "missing_edges": {
+                str(edges): {"mrr": mrr, "answers": answers}
+                for edges, (mrr, answers) in self.by_missing.items()
+            },
         }
-        for edges in missing
-    }
-    if by_edges:
-        blocks.append(_columns(by_edges))
-    return "\n\n".join(blocks)
+
+    @classmethod
+    def from_json(cls, content: object) -> TypeResult:
+        """Read what `to_json` returned; KeyError or ValueError if it is something else."""
+        fields = _mapping(content)
+        hits = {key.removeprefix("hits@"): fields[key] for key in fields if key.startswith("hits@")}
+        missing = {
+            int(edges): _mapping(part) for edges, part in _mapping(fields["missing_edges"]).items()
+        }
+        return cls(
+            _fraction(fields["mrr"]),
+            {int(k): _fraction(value) for k, value in hits.items()},
+            _count(fields["queries"]),
+            {
+                edges: (_fraction(part["mrr"]), _count(part["answers"]))
+                for edges, part in missing.items()
+            },
+        )
 
 
-def compare(rows: Mapping[str, Mapping[str, Any]]) -> str:
-    """The MRR of several results in per cent, a row each: the paper's types, then all others."""
-    return compare_seeds({label: [results] for label, results in rows.items()})
+@dataclass(frozen=True, repr=False)
+class Results:
+    """The metrics of a split by query type."""
+
+    split: str
+    types: Mapping[str, TypeResult]
+
+    @property
+    def positive(self) -> float | None:
+        """A_P, the mean MRR of the types without negation; None unless all nine are present."""
+        return self._average(POSITIVE)
+
+    @property
+    def negative(self) -> float | None:
+        """A_N, the mean MRR of the types with negation; None unless all five are present."""
+        return self._average(NEGATIVE)
+
+    def _average(self, names: Sequence[str]) -> float | None:
+        if any(name not in self.types for name in names):
+            return None
+        return sum(self.types[name].mrr for name in names) / len(names)
+
+    @property
+    def mean(self) -> float:
+        """The mean MRR of all types, which training maximises on the validation queries."""
+        return sum(result.mrr for result in self.types.values()) / len(self.types)
+
+    @property
+    def queries(self) -> int:
+        """The number of queries of all types."""
+        return sum(result.queries for result in self.types.values())
+
+    @property
+    def mrr(self) -> dict[str, float]:
+        """MRR by type, then A_P and A_N unless they are None."""
+        averages = {"A_P": self.positive, "A_N": self.negative}
+        return {name: result.mrr for name, result in self.types.items()} | {
+            name: value for name, value in averages.items() if value is not None
+        }
+
+    @property
+    def headline(self) -> dict[str, float]:
+        """A_P and A_N if they are known, else the MRR of each type: what fits on a line."""
+        return {name: v for name, v in self.mrr.items() if name in AVERAGES} or self.mrr
+
+    @property
+    def hits(self) -> dict[int, dict[str, float]]:
+        """Hits@k by k, then by type."""
+        return _turned({name: result.hits for name, result in self.types.items()})
+
+    @property
+    def missing(self) -> dict[int, dict[str, float]]:
+        """MRR by the number of missing edges that an answer needs, then by type."""
+        by_type = {
+            name: {edges: mrr for edges, (mrr, _) in result.by_missing.items()}
+            for name, result in self.types.items()
+        }
+        return _turned(by_type)
+
+    def to_json(self) -> dict[str, object]:
+        """Everything as `evaluate --json` prints it."""
+        return {
+            "split": self.split,
+            "types": {name: result.to_json() for name, result in self.types.items()},
+            "A_P": self.positive,
+            "A_N": self.negative,
+        }
+
+    @classmethod
+    def from_json(cls, content: object, source: str) -> Results:
+        """Read what `to_json` returned; RunError, which names the source, if it is something else.
+
+        A_P and A_N are checked, but computed again.
+        """
+        try:
+            fields = _mapping(content)
+            entries = _mapping(fields["types"])
+            types = {name: TypeResult.from_json(entry) for name, entry in entries.items()}
+            for value in (fields["A_P"], fields["A_N"]):
+                _fraction(0 if value is None else value)
+            if not types:
+                raise ValueError("no types")
+            return cls(str(fields["split"]), types)
+        except (KeyError, ValueError, OverflowError) as error:
+            reason = short(f"no {error}" if isinstance(error, KeyError) else str(error))
+            raise RunError(f"{source} is damaged: it holds no metrics ({reason})") from error
+
+    def to_text(self) -> str:
+        """MRR, Hits and MRR by missing edges in percent, as tables that fit a terminal."""
+        parts = [
+            _to_text({"MRR": [self.mrr]}),
+            _to_text({f"Hits@{k}": [values] for k, values in self.hits.items()}),
+            _to_text({f"{edges} missing": [values] for edges, values in self.missing.items()}),
+        ]
+        return "\n\n".join(part for part in parts if part)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        averages = {name: value for name, value in self.mrr.items() if name in AVERAGES}
+        if self.types and not averages:
+            averages = {"mean MRR": self.mean}
+        parts = [f"{name} {percent([value])}" for name, value in averages.items()]
+        parts += [f"{len(self.types)} types", f"{self.queries:,} queries"]
+        return f"Results({self.split}: {', '.join(parts)})"
 
 
-def compare_seeds(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """The same for rows of several results: their mean ± standard deviation."""
-    names = columns_of([found for results in rows.values() for found in results])
-    paper = [name for name in names if name in (*POSITIVE, *NEGATIVE, *AVERAGES)]
+def compare(rows: Mapping[str, Sequence[Results]]) -> str:
+    """The MRR of several rows in percent, as text that fits a terminal.
+
+    A row of several results, one for each seed, shows their mean ± standard deviation.
+    """
+    return _to_text({label: [result.mrr for result in row] for label, row in rows.items()})
+
+
+def _to_text(rows: Mapping[str, Sequence[Values]]) -> str:
+    """Tables of percentages: types without negation, types with negation, then all others."""
+    columns = columns_of(values for row in rows.values() for values in row)
+    groups = [[*types, average] for average, types in AVERAGES.items()]
+    groups.append([name for name in columns if not any(name in group for group in groups)])
     blocks = []
-    for group in (paper, [name for name in names if name not in paper]):
-        if group:
-            cells = {
-                label: {name: percent_of(column(results, name)) for name in group}
-                for label, results in rows.items()
-            }
-            blocks.append(_columns(cells))
+    for group in groups:
+        names = [name for name in columns if name in group]
+        if names:
+            cells = [[label, *percent_row(row, names)] for label, row in rows.items()]
+            blocks.append(Table(["", *names], cells).to_text())
     return "\n\n".join(blocks)
 
 
-def columns_of(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What a table over some results has columns for: types, and averages where there are any."""
-    types = ordered({name for found in results for name in found["types"]})
-    return types + [a for a in AVERAGES if any(found[a] is not None for found in results)]
+def columns_of(values: Iterable[Values]) -> list[str]:
+    """The columns of a table over some values: types in the order of the paper, then averages."""
+    names = {name for row in values for name in row}
+    return [*ordered(names - {*AVERAGES}), *(name for name in AVERAGES if name in names)]
 
 
-def column(results: Sequence[Mapping[str, Any]], name: str) -> list[float | None]:
-    """One number of each of some results: the MRR of a type, or an average."""
-    if name in AVERAGES:
-        return [found[name] for found in results]
-    return [found["types"].get(name, {}).get("mrr") for found in results]
+def percent_row(values: Sequence[Values], columns: Iterable[str]) -> list[str]:
+    """The cells of a row in percent; several values are the row's seeds."""
+    return [percent([seed.get(column) for seed in values]) for column in columns]
 
 
-def mean_of(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known and len(known) == len(values) else None
+def _turned(by_type: Mapping[str, Mapping[int, float]]) -> dict[int, dict[str, float]]:
+    """type -> number -> value becomes number -> type -> value, the numbers in order."""
+    numbers = sorted({number for values in by_type.values() for number in values})
+    return {
+        number: {name: values[number] for name, values in by_type.items() if number in values}
+        for number in numbers
+    }
 
 
-def percent_of(values: Sequence[float | None]) -> str:
-    """The mean in per cent ± the standard deviation of a sample; nothing where one is missing."""
-    mean = mean_of(values)
-    if mean is None:
-        return ""
-    spread = stdev(value for value in values if value is not None) if len(values) > 1 else None
-    return f"{100 * mean:.1f}" + ("" if spread is None else f"±{100 * spread:.1f}")
+def number(value: object) -> float:
+    """A finite number from a file; ValueError if it is something else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{short(value)} is not a number")
+    return float(value)
 
 
-def _columns(rows: Mapping[str, Mapping[str, str]]) -> str:
-    names = list(next(iter(rows.values())))
-    left = max(len(label) for label in rows)
-    widths = [max(5, len(n), *(len(cells[n]) for cells in rows.values())) for n in names]
-    lines = [" " * left + "".join(f" {n:>{w}}" for n, w in zip(names, widths, strict=True))]
-    for label, cells in rows.items():
-        shown = zip(cells.values(), widths, strict=True)
-        lines.append(f"{label:<{left}}" + "".join(f" {cell:>{width}}" for cell, width in shown))
-    return "\n".join(lines)
+def _fraction(value: object) -> float:
+    fraction = number(value)
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"{fraction} is not between 0 and 1")
+    return fraction
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{short(value)} is not a count")
+    return value
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{short(value)} is not a mapping")
+    return value

@@ -1,8 +1,8 @@
 """BetaE's query files, in and out without loss.
 
-BetaE writes a query as nested tuples of numbers, of which `STRUCTURES` gives the shapes: e an
-entity, r a relation, n a negation (-2) and u a union (-1). Read from left to right, the numbers
-fill our pattern's places.
+BetaE writes a query as nested tuples of numbers; `STRUCTURES` has their shapes: e is an entity, r a
+relation, n a negation (-2) and u a union (-1). Read from left to right, the numbers are the
+constants and relations of our pattern, in order.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lmpnn_kge.errors import DatasetError, examples, short
-from lmpnn_kge.files import whole_folder
+from lmpnn_kge.files import atomic_folder
 from lmpnn_kge.graph.answers import Answers, Int32s
-from lmpnn_kge.graph.formats.betae import IDS, from_betae, read_ids, to_betae
-from lmpnn_kge.graph.formats.libkge import SPLITS
+from lmpnn_kge.graph.formats.betae import IDS, from_betae, read_vocabulary, to_betae
 from lmpnn_kge.graph.formats.safe_pickle import are, load, try_out, uncollected
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
-from lmpnn_kge.graph.names import rows_of
+from lmpnn_kge.graph.triples import SPLITS
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.store import QueryStore
 from lmpnn_kge.query.patterns import BETAE, parse_pattern
@@ -71,29 +70,30 @@ def import_betae(folder: str | Path) -> tuple[QueryStore, list[str]]:
     splits = [split for split in SPLITS if (folder / f"{split}-queries.pkl").is_file()]
     if not splits:
         raise DatasetError(
-            f"{folder} is no BetaE folder: it has neither train-, valid- nor test-queries.pkl"
+            f"{folder} is not a BetaE folder: it has neither train-, valid- nor test-queries.pkl"
         )
     names = [f"{s}-{name}" for s in splits for name in ("queries", *_ANSWERS[s])]
     try_out(folder, [*IDS, *names])
-    entity_ids, relation_ids = read_ids(folder)
-    limits = len(entity_ids), len(relation_ids)
+    vocabulary = read_vocabulary(folder)
+    limits = vocabulary.num_entities, vocabulary.num_relations
     notes: list[str] = []
-    found = {split: _read_split(folder, split, limits, notes) for split in splits}
+    queries = {split: _read_split(folder, split, limits, notes) for split in splits}
     name = folder.resolve().name
-    return QueryStore(name, entity_ids, relation_ids, found, {"imported": name}), notes
+    return QueryStore(name, vocabulary, queries, {"imported": name}), notes
 
 
 def export_betae(
     store: QueryStore, folder: str | Path, graph: KnowledgeGraph | None = None
 ) -> list[str]:
-    """Write a store, and a graph's triples, as a BetaE folder; give notes on what was skipped."""
+    """Write a store, and a graph's triples, as a BetaE folder; return notes on what was skipped."""
     notes: list[str] = []
-    signed = [sign + name for name in store.relation_ids for sign in "+-"]
-    with whole_folder(Path(folder), may_replace=lambda _: False) as aside:
-        for kind, ids in (("ent", store.entity_ids), ("rel", signed)):
-            _dump(aside / f"id2{kind}.pkl", dict(enumerate(ids)))
-            _dump(aside / f"{kind}2id.pkl", {id_: number for number, id_ in enumerate(ids)})
-        stats = f"numentity: {len(store.entity_ids)}\nnumrelations: {len(signed)}\n"
+    names = store.vocabulary
+    signed = [sign + name for name in names.relation_ids for sign in "+-"]
+    with atomic_folder(Path(folder)) as aside:
+        for role, ids in (("ent", names.entity_ids), ("rel", signed)):
+            _dump(aside / f"id2{role}.pkl", dict(enumerate(ids)))
+            _dump(aside / f"{role}2id.pkl", {id_: number for number, id_ in enumerate(ids)})
+        stats = f"numentity: {names.num_entities}\nnumrelations: {len(signed)}\n"
         (aside / "stats.txt").write_text(stats)
         for split in store.splits:
             _write_split(aside, store, split, notes)
@@ -111,7 +111,7 @@ def _dump(file: Path, content: Any) -> None:
 def _read_split(
     folder: Path, split: str, limits: tuple[int, int], notes: list[str]
 ) -> dict[str, Queries]:
-    """The queries of a split in the order of the answers' dict, for sets have none."""
+    """The queries of a split in the order of the dict of answers, because sets have no order."""
     source = folder / f"{split}-queries.pkl"
     listed = load(source)
     files = [folder / f"{split}-{name}.pkl" for name in _ANSWERS[split]]
@@ -153,25 +153,25 @@ def _columns(
         for mark, column in _leaves(STRUCTURES[name], queries):
             columns[mark].append(np.array(column, np.int64))
         if any((column != _MARKS[mark]).any() for mark in _MARKS for column in columns[mark]):
-            raise ValueError("they have other marks")
+            raise ValueError("unexpected markers for negation or union")
         constants, signed = (np.stack(columns[mark], axis=1) for mark in "er")
         for found, limit in ((constants, entities), (signed, 2 * relations)):
             if wrong := int(((found < 0) | (found >= limit)).any(axis=1).sum()):
                 raise ValueError(f"{wrong} have an id outside 0 to {limit - 1}")
     except (ValueError, OverflowError) as error:
-        raise DatasetError(f"{file}: its {name} queries are none: {error}") from error
+        raise DatasetError(f"{file}: cannot read the {name} queries: {error}") from error
     return constants.astype(np.int32), from_betae(signed, relations).astype(np.int32)
 
 
 def _leaves(structure: Any, column: Sequence[Any]) -> Iterator[tuple[str, Sequence[int]]]:
-    """The numbers at each place of a structure, taken from many queries at once."""
+    """The numbers at each position of a structure, taken from many queries at once."""
     if isinstance(structure, str):
         if not are(int, column):
-            raise ValueError("they hold more than numbers")
+            raise ValueError("they hold something other than numbers")
         yield structure, column
         return
     if not are(tuple, column) or not set(map(len, column)) <= {len(structure)}:
-        raise ValueError("they have another shape")
+        raise ValueError("they have an unexpected shape")
     parts = zip(*column, strict=True) if column else [()] * len(structure)
     for part, inner in zip(structure, parts, strict=True):
         yield from _leaves(part, inner)
@@ -199,11 +199,13 @@ def _write_split(folder: Path, store: QueryStore, split: str, notes: list[str]) 
     answers: dict[str, dict[Any, set[int]]] = {name: {} for name in _ANSWERS[split]}
     for name, queries in store.splits[split].items():
         if name not in BETAE or queries.pattern != parse_pattern(BETAE[name]):
-            notes.append(f"{split}: skipped {len(queries):,} {name}, which is no type of BetaE")
+            notes.append(f"{split}: skipped {len(queries):,} {name}, which is not a BetaE type")
             continue
         if split == "train" and len(queries.hard.values):
-            raise DatasetError(f"train {name} has hard answers, for which BetaE has no place")
-        signed = to_betae(queries.relations.astype(np.int64), len(store.relation_ids))
+            raise DatasetError(
+                f"train {name} has hard answers, which BetaE's training files cannot hold"
+            )
+        signed = to_betae(queries.relations.astype(np.int64), store.vocabulary.num_relations)
         places = {"e": iter(queries.constants.T), "r": iter(signed.T)}
         rows = list(_nest(STRUCTURES[name], places, len(queries)))
         listed[STRUCTURES[name]] = set(rows)
@@ -219,7 +221,7 @@ def _write_split(folder: Path, store: QueryStore, split: str, notes: list[str]) 
 
 
 def _nest(structure: Any, places: Mapping[str, Iterator[Any]], count: int) -> Iterable[Any]:
-    """Many queries of a structure at once, from the columns of their places."""
+    """Many queries of a structure at once, from one column per position."""
     if structure in _MARKS:
         return [_MARKS[structure]] * count
     if isinstance(structure, str):
@@ -229,16 +231,14 @@ def _nest(structure: Any, places: Mapping[str, Iterator[Any]], count: int) -> It
 
 
 def _write_triples(folder: Path, store: QueryStore, graph: KnowledgeGraph) -> None:
-    numbers = []
-    pairs = ((graph.entity_ids, store.entity_ids), (graph.relation_ids, store.relation_ids))
-    for ids, table in pairs:
-        if unknown := set(ids).difference(table):
+    rows = graph.vocabulary.rows_in(store.vocabulary)
+    for ids, numbers in ((graph.entity_ids, rows.entities), (graph.relation_ids, rows.relations)):
+        if unknown := [ids[row] for row in (numbers < 0).nonzero()[0]]:
             raise DatasetError(
-                f"the queries' graph has not all of {graph.folder}: {examples(unknown)}"
+                f"{graph.folder} has names that the queries' graph lacks: {examples(unknown)}"
             )
-        numbers.append(rows_of(ids, table))
     for split in SPLITS:
-        head, relation, tail = graph.splits[split].T
-        head, relation, tail = numbers[0][head], 2 * numbers[1][relation], numbers[0][tail]
-        both = np.stack([head, relation, tail, tail, relation + 1, head], axis=1).reshape(-1, 3)
+        head, relation, tail = rows.of(graph.triples(split)).T
+        forward, backward = 2 * relation, 2 * relation + 1
+        both = np.stack([head, forward, tail, tail, backward, head], axis=1).reshape(-1, 3)
         np.savetxt(folder / f"{split}.txt", both, fmt="%d", delimiter="\t")

@@ -1,4 +1,4 @@
-"""Queries as columns, not objects: a million of them are a handful of arrays."""
+"""Queries as columns, not objects: a million queries are a handful of arrays."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from lmpnn_kge.query.patterns import Pattern
 class Queries:
     """All queries of one pattern in one split.
 
-    A query fills the pattern's places, in the order of `Pattern.constants` and `.relations`. Easy
-    answers follow from the observed graph; hard ones need an edge that is missing from it. Training
-    queries have easy answers only.
+    A query gives values to the pattern's constants and relations, in the order of
+    `Pattern.constants` and `Pattern.relations`. Easy answers follow from the observed graph; hard
+    ones need an edge that is missing from it. Training queries have easy answers only.
     """
 
     pattern: Pattern
@@ -30,8 +30,15 @@ class Queries:
         return len(self.easy)
 
     @classmethod
+    def none(cls, pattern: Pattern) -> Queries:
+        """No queries of a pattern."""
+        constants = np.zeros((0, len(pattern.constants)), np.int32)
+        relations = np.zeros((0, len(pattern.relations)), np.int32)
+        return cls(pattern, constants, relations, Answers.none(0), Answers.none(0))
+
+    @classmethod
     def joined(cls, parts: Sequence[Queries]) -> Queries:
-        """The queries of all parts, which have one pattern."""
+        """The queries of all parts, which share one pattern."""
         return cls(
             parts[0].pattern,
             np.concatenate([part.constants for part in parts]),
@@ -41,7 +48,7 @@ class Queries:
         )
 
     def select(self, queries: Mask) -> Queries:
-        """Some of the queries."""
+        """The queries that a mask selects."""
         return Queries(
             self.pattern,
             self.constants[queries],
@@ -52,12 +59,12 @@ class Queries:
 
     @property
     def answered(self) -> Queries:
-        """Those that have an easy answer, which is what training needs."""
+        """The queries with an easy answer, which training needs."""
         return self._having(self.easy)
 
     @property
     def ranked(self) -> Queries:
-        """Those that have a hard answer, which is what evaluation ranks."""
+        """The queries with a hard answer, which evaluation ranks."""
         return self._having(self.hard)
 
     def _having(self, answers: Answers) -> Queries:

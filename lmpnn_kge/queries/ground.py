@@ -1,7 +1,8 @@
-"""Random queries that are known to have an answer: patterns filled backwards from one.
+"""Random queries that are known to have an answer, because they are filled backwards from one.
 
-An answer is drawn, then an edge into it, then one into that edge's other end, until every place of
-the pattern is filled. Many queries are filled at once: each step is a gather over all of them.
+An answer is drawn, then an edge into it, then an edge into the other end of that one, until every
+place of the pattern is filled. Many queries are filled at once: each step is a gather for all of
+them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lmpnn_kge.errors import QueryError
-from lmpnn_kge.query.formula import FREE, Atom, Constant, Term, literals
+from lmpnn_kge.graph.triples import both_directions
+from lmpnn_kge.query.formula import FREE, Atom, Constant, Term, connected_to, literals
 from lmpnn_kge.query.patterns import Pattern
 
 Ints = npt.NDArray[np.integer[Any]]
@@ -27,24 +29,22 @@ class Edges:
     """Edges of both directions, sorted so that those into an entity lie together.
 
     As in BetaE, a relation is drawn first and then one of its edges, so that a relation with many
-    edges does not crowd out the others.
+    edges is not drawn more often than others. The edges of one relation into one target therefore
+    form a group, and the groups of one target lie together.
     """
 
     entities: int
     relations: int  # R; relation r + R is the inverse of r
     source: Ints  # [m], sorted by target, then relation
-    group: Ints  # [g + 1]: where the edges of each (target, relation) start
+    group: Ints  # [g + 1]: the first edge of each group
     group_key: Ints  # [g]: target · 2R + relation, ascending
-    first_group: Ints  # [E + 1]: where the groups of each target start
+    first_group: Ints  # [E + 1]: the first group of each target
     pair_key: Ints  # [m]: source · E + target, ascending
-    pair_relation: Ints  # [m]
+    pair_relation: Ints  # [m]: the relation of each pair
 
     @classmethod
     def of(cls, triples: Ints, entities: int, relations: int) -> Edges:
-        s, p, o = triples.T
-        source = np.concatenate([s, o])
-        relation = np.concatenate([p, p + relations])
-        target = np.concatenate([o, s])
+        source, relation, target = both_directions(triples, relations).T
         order = np.lexsort((source, relation, target))
         keys = target[order] * (2 * relations) + relation[order]
         group_key, group = np.unique(keys, return_index=True)
@@ -61,39 +61,39 @@ class Edges:
         )
 
     def inverse(self, relation: Ints) -> Ints:
+        """The inverses of relations."""
         return (relation + self.relations) % (2 * self.relations)
 
     def draw(self, target: Ints, random: np.random.Generator) -> tuple[Ints, Ints, Mask]:
-        """An edge into each target: its relation, its source, and whether there is one."""
+        """An edge into each target: its relation, its source, and whether the target has any."""
         first, last = self.first_group[target], self.first_group[target + 1]
-        group = _pick(first, last, random)
-        found = last > first
-        group = np.where(found, group, 0)
+        exists = last > first
+        group = np.where(exists, _pick(first, last, random), 0)
         relation = self.group_key[group] % (2 * self.relations)
-        return relation, self._source(group, random), found
+        return relation, self._source(group, random), exists
 
     def draw_of(
         self, target: Ints, relation: Ints, random: np.random.Generator
     ) -> tuple[Ints, Mask]:
-        """The same where the relation is given."""
+        """An edge of a given relation into each target: its source, and whether there is any."""
         keys = target * (2 * self.relations) + relation
         group = np.minimum(np.searchsorted(self.group_key, keys), len(self.group_key) - 1)
         return self._source(group, random), self.group_key[group] == keys
 
     def between(self, source: Ints, target: Ints, random: np.random.Generator) -> tuple[Ints, Mask]:
-        """A relation from each source to its target."""
+        """A relation from each source to its target, and whether there is any."""
         keys = source * self.entities + target
         first = np.searchsorted(self.pair_key, keys)
         last = np.searchsorted(self.pair_key, keys, side="right")
-        place = np.where(last > first, _pick(first, last, random), 0)
-        return self.pair_relation[place], last > first
+        pair = np.where(last > first, _pick(first, last, random), 0)
+        return self.pair_relation[pair], last > first
 
     def _source(self, group: Ints, random: np.random.Generator) -> Ints:
         return self.source[_pick(self.group[group], self.group[group + 1], random)]
 
 
 def _pick(first: Ints, last: Ints, random: np.random.Generator) -> Ints:
-    """One place of each range; nonsense where a range is empty."""
+    """A random number of each range first … last − 1; for an empty range the result is invalid."""
     return first + (random.random(len(first)) * (last - first)).astype(np.int64)
 
 
@@ -102,8 +102,9 @@ def ground(
 ) -> tuple[Ints, Ints]:
     """Queries of a pattern with an answer each: constants [n, c] and relations [n, r], n ≤ count.
 
-    Atoms are taken as if none were denied, so that the drawn answer is one that a negation takes
-    away. A step that undoes the one before it, and an atom that repeats another, are left out.
+    Negated atoms are filled like positive ones, so that the negation really removes an answer: the
+    drawn one. Queries in which a step undoes the one before, or an atom repeats another, are left
+    out.
     """
     values: dict[Term, Ints] = {FREE: random.integers(edges.entities, size=count)}
     relations: dict[str, Ints] = {}
@@ -111,62 +112,63 @@ def ground(
     steps: list[_Step] = []
     for atom, known in _order(pattern):
         other = atom.tail if known == atom.head else atom.head
-        towards_head = known == atom.head  # then the edge into it is the atom's inverse
-        given = relations.get(atom.relation)
-        if other in values:
-            drawn, found = edges.between(values[atom.head], values[atom.tail], random)
+        towards_head = known == atom.head  # the drawn edge leads into `known`: the atom's inverse
+        given = relations.get(atom.relation)  # a relation may occur in several atoms
+        if other in values:  # both ends are filled: only the relation is missing
+            drawn, exists = edges.between(values[atom.head], values[atom.tail], random)
             if given is not None:
-                found &= drawn == given
+                exists &= drawn == given
             relations.setdefault(atom.relation, drawn)
         elif given is not None:
             into = edges.inverse(given) if towards_head else given
-            values[other], found = edges.draw_of(values[known], into, random)
+            values[other], exists = edges.draw_of(values[known], into, random)
         else:
-            into, values[other], found = edges.draw(values[known], random)
+            into, values[other], exists = edges.draw(values[known], random)
             relations[atom.relation] = edges.inverse(into) if towards_head else into
-        good &= found
+        good &= exists
         steps.append(_Step(atom, known, other))
     good &= ~_undone(steps, relations, edges, count) & ~_repeated(steps, values, relations, edges)
-    for name in pattern.constants:  # one that no atom mentions may be anything
+    for name in pattern.constants:  # a constant that no atom mentions may be any entity
         values.setdefault(Constant(name), random.integers(edges.entities, size=count))
-    constants = [values[Constant(name)][good] for name in pattern.constants]
-    places = [relations[name][good] for name in pattern.relations]
-    return _columns(constants, int(good.sum())), _columns(places, int(good.sum()))
+    return (
+        _stacked([values[Constant(name)][good] for name in pattern.constants], int(good.sum())),
+        _stacked([relations[name][good] for name in pattern.relations], int(good.sum())),
+    )
 
 
-def _columns(columns: list[Ints], rows: int) -> Ints:
+def _stacked(columns: list[Ints], rows: int) -> Ints:
+    """Columns [n] as [n, k], even if there are none."""
     return np.stack(columns, axis=1) if columns else np.zeros((rows, 0), np.int64)
 
 
 @dataclass(frozen=True)
 class _Step:
-    """An atom, filled from the end that was known."""
+    """An atom that was filled from its known end to the other."""
 
     atom: Atom
     known: Term
     other: Term
 
     def outward(self, term: Term, relations: dict[str, Ints], edges: Edges) -> Ints:
-        """The atom's relation, read as leading away from one of its terms."""
+        """The atom's relation, read in the direction away from one of its terms."""
         relation = relations[self.atom.relation]
         return relation if self.atom.head == term else edges.inverse(relation)
 
 
 def _order(pattern: Pattern) -> Iterator[tuple[Atom, Term]]:
-    """Atoms so that each has a term that those before it filled, with that term."""
+    """The atoms in an order in which each has a term that those before it filled; and that term."""
     atoms = [literal for literal in literals(pattern.formula) if isinstance(literal, Atom)]
+    connected = connected_to(FREE, atoms)
+    if len(connected) < len(atoms):
+        raise QueryError(f"{pattern} cannot be sampled: its atoms alone do not connect it to f")
     known: set[Term] = {FREE}
-    while atoms:
-        touching = next((atom for atom in atoms if not known.isdisjoint(atom.terms)), None)
-        if touching is None:
-            raise QueryError(f"{pattern} cannot be sampled: its atoms do not hang together")
-        atoms.remove(touching)
-        yield touching, touching.tail if touching.tail in known else touching.head
-        known.update(touching.terms)
+    for atom in connected:
+        yield atom, atom.tail if atom.tail in known else atom.head
+        known.update(atom.terms)
 
 
 def _undone(steps: list[_Step], relations: dict[str, Ints], edges: Edges, count: int) -> Mask:
-    """Where a step into a variable is followed by its own inverse."""
+    """The queries in which a step into a variable is followed by its own inverse."""
     undone = np.zeros(count, bool)
     for near, far in combinations(steps, 2):
         if near.other == far.known and near.other not in (near.known, far.other):
@@ -178,7 +180,7 @@ def _undone(steps: list[_Step], relations: dict[str, Ints], edges: Edges, count:
 def _repeated(
     steps: list[_Step], values: dict[Term, Ints], relations: dict[str, Ints], edges: Edges
 ) -> Mask:
-    """Where two atoms say the same."""
+    """The queries in which two atoms are the same triple, perhaps one by its inverse relation."""
 
     def triple(step: _Step) -> tuple[Ints, Ints, Ints]:
         head, tail = values[step.atom.head], values[step.atom.tail]

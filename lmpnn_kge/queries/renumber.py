@@ -1,4 +1,4 @@
-"""A query store in the numbers of a checkpoint, joined by name."""
+"""A query store in the rows of a checkpoint, joined by name."""
 
 from __future__ import annotations
 
@@ -7,78 +7,78 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lmpnn_kge.errors import examples
-from lmpnn_kge.graph.answers import Answers, Int32s
+from lmpnn_kge.graph.answers import Answers, Int64s
+from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.store import QueryStore
 
 
 @dataclass(frozen=True)
-class Report:
+class Dropped:
     """What of a store a join left out."""
 
-    entities: list[str]  # names of the store that the table has not
+    entities: list[str]  # names of the store that the table lacks
     relations: list[str]
     queries: int = 0  # that mention them, or are left without answers
-    answers: int = 0  # that are among them
+    answers: int = 0  # of the other queries, that are among them
+
+    def __bool__(self) -> bool:
+        return bool(self.entities or self.relations)
 
     def __str__(self) -> str:
+        if not self:
+            return "all names match"
         unknown = {"entities": self.entities, "relations": self.relations}
-        parts = [f"unknown {kind}: {examples(ids)}" for kind, ids in unknown.items() if ids]
-        parts += [f"dropped: {self.queries:,} queries and {self.answers:,} answers of the others"]
-        return "; ".join(parts if self.entities or self.relations else ["all names match"])
+        parts = [f"unknown {role}: {examples(ids)}" for role, ids in unknown.items() if ids]
+        parts.append(
+            f"dropped: {self.queries:,} queries and {self.answers:,} answers of the others"
+        )
+        return "; ".join(parts)
 
 
-def join_store(
-    store: QueryStore, entity_ids: list[str], relation_ids: list[str]
-) -> tuple[QueryStore, Report]:
-    """Number a store's queries as a table numbers those names, and leave out what it has not."""
-    entities, relations = (
-        _rows(store.entity_ids, entity_ids),
-        _rows(store.relation_ids, relation_ids),
+def renumber_store(store: QueryStore, table: Vocabulary) -> tuple[QueryStore, Dropped]:
+    """Number a store's queries by the rows of a table, and leave out what the table lacks."""
+    names = store.vocabulary
+    rows = names.rows_in(table)
+    dropped = Dropped(
+        [names.entity_ids[row] for row in (rows.entities < 0).nonzero()[0]],
+        [names.relation_ids[row] for row in (rows.relations < 0).nonzero()[0]],
     )
-    report = Report(
-        [store.entity_ids[row] for row in (entities < 0).nonzero()[0]],
-        [store.relation_ids[row] for row in (relations < 0).nonzero()[0]],
-    )
-    if (store.entity_ids, store.relation_ids) == (entity_ids, relation_ids):
-        return store, report
-    inverses = np.where(relations < 0, -1, relations + len(relation_ids))
-    both = np.concatenate([relations, inverses])
+    if names.has_ids_of(table):
+        return store, dropped
+    inverses = np.where(rows.relations < 0, -1, rows.relations + table.num_relations)
+    both = np.concatenate([rows.relations, inverses])
     splits: dict[str, dict[str, Queries]] = {}
-    for split, found in store.splits.items():
+    for split, patterns in store.splits.items():
         splits[split] = {}
-        for name, queries in found.items():
-            splits[split][name], dropped, lost = _renumber(queries, entities, both)
-            report = replace(
-                report, queries=report.queries + dropped, answers=report.answers + lost
+        for name, queries in patterns.items():
+            splits[split][name], lost_queries, lost_answers = _renumber(
+                queries, rows.entities, both
             )
-    joined = replace(
-        store, entity_ids=entity_ids, relation_ids=relation_ids, splits=splits, folder=None
-    )
-    return joined, report
+            dropped = replace(
+                dropped,
+                queries=dropped.queries + lost_queries,
+                answers=dropped.answers + lost_answers,
+            )
+    return replace(store, vocabulary=table, splits=splits), dropped
 
 
-def _rows(ids: list[str], table: list[str]) -> Int32s:
-    """The row of each id in a table, or -1."""
-    row = {id_: number for number, id_ in enumerate(table)}
-    return np.array([row.get(id_, -1) for id_ in ids], np.int32)
-
-
-def _renumber(queries: Queries, entities: Int32s, both: Int32s) -> tuple[Queries, int, int]:
-    """The queries that are left, how many are not, and how many answers the others lost."""
-    constants, relations = entities[queries.constants], both[queries.relations]
+def _renumber(queries: Queries, entities: Int64s, relations: Int64s) -> tuple[Queries, int, int]:
+    """The queries that remain, how many do not, and how many answers the remaining ones lost."""
+    constants = entities[queries.constants].astype(np.int32)
+    predicates = relations[queries.relations].astype(np.int32)
     easy, hard = (_renumber_answers(answers, entities) for answers in (queries.easy, queries.hard))
-    # A query that asked for what is hard to find is not kept for what is easy.
+    # A query that had hard answers is not kept for its easy ones alone.
     answered = (hard.counts > 0) | ((queries.hard.counts == 0) & (easy.counts > 0))
-    keep = (constants >= 0).all(axis=1) & (relations >= 0).all(axis=1) & answered
+    keep = (constants >= 0).all(axis=1) & (predicates >= 0).all(axis=1) & answered
     lost = (queries.easy.counts - easy.counts + queries.hard.counts - hard.counts)[keep].sum()
-    left = Queries(queries.pattern, constants, relations, easy, hard).select(keep)
-    return left, int((~keep).sum()), int(lost)
+    remaining = Queries(queries.pattern, constants, predicates, easy, hard).select(keep)
+    return remaining, int((~keep).sum()), int(lost)
 
 
-def _renumber_answers(answers: Answers, entities: Int32s) -> Answers:
-    """The known answers in their new numbers, sorted again."""
-    values = entities[answers.values]
+def _renumber_answers(answers: Answers, entities: Int64s) -> Answers:
+    """The known answers in their new rows, sorted again."""
+    values = entities[answers.values].astype(np.int32)
     known = replace(answers, values=values).only(values >= 0)
     order = np.lexsort((known.values, known.owners))
     costs = None if known.costs is None else known.costs[order]

@@ -1,7 +1,7 @@
-"""Query stores: folders of memory-mapped columns beside a manifest, written whole or not at all.
+"""Query stores: folders of memory-mapped columns beside a manifest, written atomically.
 
-    manifest.json     what there is: graph, splits, patterns, the shape of every array, provenance
-    entities.json     the names of the entities, in the order of their numbers; so relations.json
+    manifest.json     graph, splits, patterns, the shape of every array, provenance
+    entities.json     the names of the entities in the order of their rows; likewise relations.json
     test/2p.constants.npy, .relations.npy, .easy.offsets.npy, .easy.values.npy, …
 
 Relations are numbered over [0, 2R): number r + R is the inverse of r, so an atom over it is the
@@ -17,16 +17,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from lmpnn_kge.errors import DatasetError, QueryError, choices, short
-from lmpnn_kge.files import UNFINISHED, whole_folder
+from lmpnn_kge.errors import DatasetError, QueryError, choices, one_line, short
+from lmpnn_kge.files import UNFINISHED, atomic_folder
 from lmpnn_kge.graph.answers import Answers, Int32s
-from lmpnn_kge.graph.formats.libkge import SPLITS, name_rows
+from lmpnn_kge.graph.triples import SPLITS
+from lmpnn_kge.graph.vocabulary import Vocabulary, name_rows
 from lmpnn_kge.queries.columns import Queries
-from lmpnn_kge.query.formula import And, Atom, Constant, Equal, Formula, Not, Or, Term
+from lmpnn_kge.query.formula import Formula
 from lmpnn_kge.query.patterns import ordered, parse_pattern
 
 FORMAT = 1
@@ -38,18 +40,17 @@ class QueryStore:
     """The queries of a graph, by split and by the name of their pattern."""
 
     graph: str
-    entity_ids: list[str]
-    relation_ids: list[str]
+    vocabulary: Vocabulary
     splits: Mapping[str, Mapping[str, Queries]]
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    folder: Path | None = None  # None where it is not written yet
+    folder: Path | None = None  # that it was read from
 
     @classmethod
     def open(cls, folder: str | Path) -> QueryStore:
-        """Read the manifest and the names; the columns are mapped when they are asked for."""
+        """Read the manifest and the names, and check the columns, which stay on disk."""
         folder = Path(folder)
         if folder.name.endswith(UNFINISHED):
-            raise DatasetError(f"{folder} was left by a run that was stopped; it is no query store")
+            raise DatasetError(f"{folder} is unfinished: it was left by a process that was stopped")
         manifest = _manifest(folder)
         if manifest.get("format") != FORMAT:
             raise DatasetError(
@@ -59,46 +60,76 @@ class QueryStore:
         with _reading(folder / "manifest.json"):
             graph, provenance = manifest["graph"], manifest["provenance"]
             if not isinstance(graph, str) or not isinstance(provenance, dict):
-                raise TypeError("it names no graph")
-        entities, relations = _read_ids(folder, "entities"), _read_ids(folder, "relations")
-        limits = len(entities), 2 * len(relations)
+                raise TypeError("it does not name its graph")
+        vocabulary = Vocabulary(_read_ids(folder, "entities"), _read_ids(folder, "relations"))
+        limits = vocabulary.num_entities, 2 * vocabulary.num_relations
         with _reading(folder / "manifest.json"):
             splits = {
                 split: _Split(folder / _split_name(split), dict(entries), limits)
                 for split, entries in manifest["splits"].items()
             }
-        store = cls(graph, entities, relations, splits, provenance, folder)
-        for found in splits.values():
-            list(found.values())  # to map the files is to check them
-        return store
+        for patterns in splits.values():
+            for name in patterns:
+                patterns[name]  # mapped, checked and closed again: a process has few descriptors
+        return cls(graph, vocabulary, splits, provenance, folder)
+
+    def __len__(self) -> int:
+        """The number of queries in all splits."""
+        return sum(len(queries) for split in self.splits.values() for queries in split.values())
+
+    def __repr__(self) -> str:
+        counts = (
+            f"{sum(map(len, patterns.values())):,} {split}"
+            for split, patterns in self.splits.items()
+        )
+        return f"QueryStore({short(self.graph)}: {', '.join(counts)} queries)"
+
+    def queries(self, split: str) -> Mapping[str, Queries]:
+        """The queries of a split, by the name of their pattern."""
+        if split not in self.splits:
+            raise QueryError(
+                f"{self.folder or 'the query store'} has no split {split!r}; "
+                f"{choices(split, self.splits)}"
+            )
+        return self.splits[split]
 
     def names(self, entities: Int32s) -> list[str]:
         """The names of answers."""
-        if len(entities) and not 0 <= entities.min() <= entities.max() < len(self.entity_ids):
-            raise DatasetError(f"{self.folder} is damaged: it has answers that are no entities")
-        return [self.entity_ids[entity] for entity in entities]
+        ids = self.vocabulary.entity_ids
+        if len(entities) and not 0 <= entities.min() <= entities.max() < len(ids):
+            raise DatasetError(f"{self.folder} is damaged: it has answers that are not entities")
+        return [ids[entity] for entity in entities]
 
     def question(self, queries: Queries, row: int) -> Formula:
         """One query as a formula over names."""
-        inverse, relations = np.divmod(queries.relations[row], len(self.relation_ids))
-        names = [self.relation_ids[relation] for relation in relations]
-        constants = [Constant(self.entity_ids[entity]) for entity in queries.constants[row]]
-        return _fill(
-            queries.pattern.formula,
-            dict(zip(queries.pattern.constants, constants, strict=True)),
-            dict(zip(queries.pattern.relations, zip(names, inverse, strict=True), strict=True)),
-        )
+        names = self.vocabulary
+        inverse, rows = np.divmod(queries.relations[row], names.num_relations)
+        constants = [names.entity_ids[entity] for entity in queries.constants[row]]
+        relations = [
+            (names.relation_ids[relation], bool(inverted))
+            for relation, inverted in zip(rows, inverse, strict=True)
+        ]
+        return queries.pattern.fill(constants, relations)
 
 
 class _Split(Mapping[str, Queries]):
-    """Maps the files of a pattern when it is asked for, so that few are open at a time."""
+    """The patterns of a split; each is mapped while somebody uses it, and checked once."""
 
     def __init__(self, folder: Path, entries: dict[str, Any], limits: tuple[int, int]):
         self.folder = folder
         self.entries = entries
         self.limits = limits  # of the numbers of entities and of relations
+        # Weak, because every mapped file holds a descriptor, of which a process has few.
+        self.mapped: WeakValueDictionary[str, Queries] = WeakValueDictionary()
+        self.checked: set[str] = set()
 
     def __getitem__(self, name: str) -> Queries:
+        queries = self.mapped.get(name)
+        if queries is None:
+            queries = self.mapped[name] = self._map(name)
+        return queries
+
+    def _map(self, name: str) -> Queries:
         entry = self.entries[name]
         with _reading(self.folder.parent / "manifest.json"):
             pattern, shapes = parse_pattern(entry["pattern"]), dict(entry["arrays"])
@@ -112,7 +143,9 @@ class _Split(Mapping[str, Queries]):
                 for s in ("easy", "hard")
             )
             queries = Queries(pattern, arrays["constants"], arrays["relations"], easy, hard)
-            _check(queries, self.limits)
+            if name not in self.checked:
+                _check(queries, self.limits)
+                self.checked.add(name)
         return queries
 
     def __iter__(self) -> Iterator[str]:
@@ -122,20 +155,22 @@ class _Split(Mapping[str, Queries]):
         return len(self.entries)
 
 
-def write_store(folder: str | Path, store: QueryStore) -> QueryStore:
-    """Write a store to a folder, in the place of the store that may be there, and open it."""
+def write_store(store: QueryStore, folder: str | Path) -> QueryStore:
+    """Write a store to a folder, replacing the store that may be there, and open it."""
     folder = Path(folder)
-    with whole_folder(folder, may_replace=is_store) as aside:
+    with atomic_folder(folder, may_replace=is_store) as aside:
         splits = {}
-        limits = len(store.entity_ids), 2 * len(store.relation_ids)
+        names = store.vocabulary
+        limits = names.num_entities, 2 * names.num_relations
         for split in sorted(map(_split_name, store.splits), key=SPLITS.index):
             (aside / split).mkdir()
-            found = store.splits[split]
+            patterns = store.splits[split]
             splits[split] = {
-                name: _write(aside / split, name, found[name], limits) for name in ordered(found)
+                name: _write(aside / split, name, patterns[name], limits)
+                for name in ordered(patterns)
             }
-        for name, ids in (("entities", store.entity_ids), ("relations", store.relation_ids)):
-            (aside / f"{name}.json").write_text(json.dumps(name_rows(list(ids)), indent=0) + "\n")
+        for role, ids in (("entities", names.entity_ids), ("relations", names.relation_ids)):
+            (aside / f"{role}.json").write_text(json.dumps(name_rows(ids), indent=0) + "\n")
         manifest = {
             "kind": KIND,
             "format": FORMAT,
@@ -143,7 +178,7 @@ def write_store(folder: str | Path, store: QueryStore) -> QueryStore:
             "splits": splits,
             "provenance": dict(store.provenance),
         }
-        # Last, for a folder without it is no store.
+        # Last, because a folder without it is not a store.
         (aside / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
     return QueryStore.open(folder)
 
@@ -160,10 +195,10 @@ def _manifest(folder: Path) -> dict[str, Any]:
     file = folder / "manifest.json"
     with _reading(file):
         if not file.is_file():
-            raise DatasetError(f"{folder} is no query store: it has no manifest.json")
+            raise DatasetError(f"{folder} is not a query store: it has no manifest.json")
         content = json.loads(file.read_text(encoding="utf-8"))
         if not isinstance(content, dict) or content.get("kind") != KIND:
-            raise ValueError("it is of something else")
+            raise ValueError("it belongs to something else")
         return content
 
 
@@ -171,7 +206,7 @@ def _read_ids(folder: Path, name: str) -> list[str]:
     with _reading(folder / f"{name}.json"):
         ids = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         if not isinstance(ids, list) or None in ids:
-            raise ValueError("it is no list of names")
+            raise ValueError("it is not a list of names")
         return name_rows(ids)
 
 
@@ -179,8 +214,11 @@ def _columns(queries: Queries) -> dict[str, npt.NDArray[Any]]:
     columns = {"constants": queries.constants, "relations": queries.relations}
     for side, answers in (("easy", queries.easy), ("hard", queries.hard)):
         columns |= {f"{side}.{name}": value for name, value in vars(answers).items()}
-    found = {column: value for column, value in columns.items() if value is not None}
-    return {c: np.ascontiguousarray(value, _dtype(c)) for c, value in found.items()}
+    return {
+        column: np.ascontiguousarray(value, _dtype(column))
+        for column, value in columns.items()
+        if value is not None
+    }
 
 
 def _write(folder: Path, name: str, queries: Queries, limits: tuple[int, int]) -> dict[str, Any]:
@@ -196,13 +234,13 @@ def _map_array(file: Path, column: str, shape: Any) -> npt.NDArray[Any]:
     with _reading(file):
         array = np.load(file, mmap_mode="r", allow_pickle=False)
         if array.dtype != _dtype(column) or list(array.shape) != shape:
-            found = f"{array.dtype} {list(array.shape)}"
-            raise ValueError(f"it holds {found} and not {_dtype(column)} {short(shape)}")
+            content = f"{array.dtype} {list(array.shape)}"
+            raise ValueError(f"it holds {content} and not {_dtype(column)} {short(shape)}")
         return np.asarray(array)
 
 
 def _check(queries: Queries, limits: tuple[int, int]) -> None:
-    """ValueError where columns do not fit together; of answers only the ends are looked at."""
+    """ValueError if columns do not fit together; of the answers only the ends are checked."""
     count, pattern = len(queries), queries.pattern
     if queries.constants.shape != (count, len(pattern.constants)):
         raise ValueError(f"{count} queries have constants {list(queries.constants.shape)}")
@@ -229,8 +267,7 @@ def _reading(file: Path) -> Iterator[None]:
         OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError,
         IndexError, QueryError,
     ) as error:  # fmt: skip
-        reason = short(" ".join(str(error).split()) or type(error).__name__)
-        raise DatasetError(f"{file} is damaged or missing: {reason}") from error
+        raise DatasetError(f"{file} is damaged or missing: {one_line(error)}") from error
 
 
 def _dtype(column: str) -> np.dtype[Any]:
@@ -245,24 +282,3 @@ def _split_name(split: str) -> str:
     if split not in SPLITS:
         raise DatasetError(f"a query store has no split {split!r}; {choices(split, SPLITS)}")
     return split
-
-
-def _fill(
-    formula: Formula, constants: Mapping[str, Term], relations: Mapping[str, tuple[str, Any]]
-) -> Formula:
-    def term(old: Term) -> Term:
-        return constants[old.name] if isinstance(old, Constant) else old
-
-    match formula:
-        case Atom(place, head, tail):
-            name, inverse = relations[place]
-            first, second = (tail, head) if inverse else (head, tail)
-            return Atom(name, term(first), term(second))
-        case Equal(left, right):
-            return Equal(term(left), term(right))
-        case Not(body):
-            return Not(_fill(body, constants, relations))
-        case And(parts):
-            return And(tuple(_fill(part, constants, relations) for part in parts))
-        case Or(parts):
-            return Or(tuple(_fill(part, constants, relations) for part in parts))

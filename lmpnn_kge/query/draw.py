@@ -6,8 +6,9 @@ import math
 from html import escape
 
 from lmpnn_kge.errors import printable
-from lmpnn_kge.query.formula import FREE, Constant, Formula, Term, to_text
+from lmpnn_kge.query.formula import FREE, Constant, Formula, Term
 from lmpnn_kge.query.graph import Edge, QueryGraph, query_graphs
+from lmpnn_kge.query.normal_form import unscoped
 
 COLUMN, ROW, RADIUS, HEIGHT, MARGIN = 210, 90, 22, 32, 80
 
@@ -30,17 +31,17 @@ MARKER = (
 
 
 def draw(formula: Formula) -> str:
-    """An SVG picture of a formula: a graph for each disjunct, what is asked on the right."""
+    """An SVG picture of a formula: one graph for each disjunct, with `?` on the right."""
     body, top, width = [], 20.0, 0.0
     graphs = query_graphs(formula)
     for number, graph in enumerate(graphs):
         if number:
             body.append(f'<text class="title" x="20" y="{top + 15:.0f}">or</text>')
-        places, size = _layout(graph, top + 30)
-        body += _panel(graph, places)
-        width, top = max(width, size[0]), size[1]
-    title = f'<text class="title" x="20" y="22">{_text(to_text(formula))}</text>'
-    width = max(width, 40 + 8 * len(to_text(formula)))
+        centres, (right, top) = _layout(graph, top + 30)
+        body += _panel(graph, centres)
+        width = max(width, right)
+    title = f'<text class="title" x="20" y="22">{_text(str(formula))}</text>'
+    width = max(width, 40 + 8 * len(str(formula)))
     markers = MARKER.format(id="arrow", colour="#444") + MARKER.format(
         id="negated", colour="#c0392b"
     )
@@ -55,53 +56,54 @@ def draw(formula: Formula) -> str:
     ])  # fmt: skip
 
 
-Place = tuple[float, float]
+Point = tuple[float, float]
 
 
 def _text(name: str) -> str:
-    """A name as XML can hold it, which has no control characters."""
+    """A name as XML text, which cannot hold control characters."""
     return escape(printable(name))
 
 
-def _layout(graph: QueryGraph, top: float) -> tuple[list[Place], Place]:
-    """Columns by distance from what is asked; within a column, one row for each node."""
+def _layout(graph: QueryGraph, top: float) -> tuple[list[Point], Point]:
+    """The centres of all nodes, and the lower right corner: a column for each distance from `?`."""
     distances = graph.distances
     columns: dict[int, list[int]] = {}
     for node, distance in enumerate(distances):
         columns.setdefault(distance, []).append(node)
     tallest = max(map(len, columns.values()))
-    places: list[Place] = [(0.0, 0.0)] * len(distances)
+    centres: list[Point] = [(0.0, 0.0)] * len(distances)
     for distance, nodes in columns.items():
         x = MARGIN + (max(columns) - distance) * COLUMN
         for row, node in enumerate(nodes):
-            # A column of one between columns of one would hide edges that pass it by.
+            # In columns of one node each, an edge that skips a column would run through its node.
             lift = 0.35 * ROW * (distance % 2) if len(nodes) == 1 and len(graph.edges) > 2 else 0
             y = top + ROW / 2 + (tallest - len(nodes)) * ROW / 2 + row * ROW - lift
-            places[node] = (x, y)
-    return places, (2 * MARGIN + max(columns) * COLUMN, top + tallest * ROW)
+            centres[node] = (x, y)
+    return centres, (2 * MARGIN + max(columns) * COLUMN, top + tallest * ROW)
 
 
-def _panel(graph: QueryGraph, places: list[Place]) -> list[str]:
+def _panel(graph: QueryGraph, centres: list[Point]) -> list[str]:
+    """The shapes of one graph: nodes last, so that they cover the ends of edges."""
     parallel: dict[frozenset[int], int] = {}
     shapes = []
     for edge in graph.edges:
         pair = frozenset((edge.head, edge.tail))
-        shapes.append(_edge(edge, graph, places, parallel.get(pair, 0)))
+        shapes.append(_edge(edge, graph, centres, parallel.get(pair, 0)))
         parallel[pair] = parallel.get(pair, 0) + 1
-    return shapes + [_node(term, place) for term, place in zip(graph.nodes, places, strict=True)]
+    return shapes + [_node(term, point) for term, point in zip(graph.nodes, centres, strict=True)]
 
 
-def _node(term: Term, place: Place) -> str:
-    x, y = place
+def _node(term: Term, centre: Point) -> str:
+    x, y = centre
     if isinstance(term, Constant):
         half = _half_width(term)
         shape = f'<rect class="constant" x="{x - half:.1f}" y="{y - HEIGHT / 2:.1f}" '
         shape += f'width="{2 * half:.1f}" height="{HEIGHT}" rx="6"/>'
         return f'{shape}<text x="{x:.1f}" y="{y:.1f}">{_text(term.name)}</text>'
-    kind = "free" if term == FREE else "existential"
-    name = _text(f"?{term.name.rpartition('.')[2]}")
+    style = "free" if term == FREE else "existential"
+    name = _text(str(unscoped(term)))
     return (
-        f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}"/>'
+        f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}"/>'
         f'<text x="{x:.1f}" y="{y:.1f}">{name}</text>'
     )
 
@@ -111,16 +113,16 @@ def _half_width(term: Constant) -> float:
 
 
 def _reach(term: Term, dx: float, dy: float) -> float:
-    """From a node's middle to its border in a direction."""
+    """The distance from a node's centre to its border in the direction (dx, dy)."""
     if not isinstance(term, Constant):
         return RADIUS
     across = _half_width(term) / abs(dx) if dx else math.inf
     return min(across, HEIGHT / 2 / abs(dy) if dy else math.inf)
 
 
-def _edge(edge: Edge, graph: QueryGraph, places: list[Place], bend: int) -> str:
+def _edge(edge: Edge, graph: QueryGraph, centres: list[Point], bend: int) -> str:
     """A curve from head to tail; parallel edges bend apart, and a loop goes round its node."""
-    (x1, y1), (x2, y2) = places[edge.head], places[edge.tail]
+    (x1, y1), (x2, y2) = centres[edge.head], centres[edge.tail]
     if edge.head == edge.tail:
         size = 40 + 15 * bend
         curve = f"M{x1 - 12:.1f} {y1 - RADIUS:.1f}C{x1 - size:.1f} {y1 - 2 * size:.1f} "

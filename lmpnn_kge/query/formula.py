@@ -1,22 +1,23 @@
-"""Logical formulas: one syntax tree for questions and for abstract patterns, and its printer.
+"""Logical formulas: one syntax tree for questions and for patterns. `str` prints it as text.
 
     borders(Germany, ?) & !currency(?, Euro)
     capital(?x, ?) & continent(?x, Asia)
     !(borders(France, ?x) & borders(?x, ?)) & continent(?, Europe)
 
-`?` is what is asked, `?x` some entity. A variable lives in the smallest part of the formula that
-has all its occurrences: in the last example inside the negation, which says "no path". The parts of
-a disjunction are read each by itself, with variables of their own. An inequality is no negation but
-a literal of its own: `? != ?x` says that some `?x` is another.
+`?` is what the formula asks for, `?x` is some entity. A variable is quantified in the smallest part
+of the formula that has all its occurrences: in the last example inside the negation, which says "no
+path". Each part of a disjunction is read by itself and has its own variables. An inequality is not
+a negation but a literal: `? != ?x` says that `?` differs from some `?x`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-#: Names that may stand without quotes.
+#: Names that need no quotes.
 BARE = re.compile(r"[\w/\-:.+]+")
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -24,17 +25,23 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 @dataclass(frozen=True)
 class Constant:
-    """A named entity, or a place for one in a pattern."""
+    """A named entity; in a pattern, a place for one."""
 
     name: str
-    column: int = field(default=0, compare=False, repr=False)  # where it stands in the text
+    column: int = field(default=0, compare=False, repr=False)  # its position in the text
+
+    def __str__(self) -> str:
+        return _quoted(self.name)
 
 
 @dataclass(frozen=True)
 class Variable:
-    """`?name`; without a name it is the free variable, what is asked."""
+    """`?name`; without a name it is the free variable `?`, which stands for the answer."""
 
     name: str = ""
+
+    def __str__(self) -> str:
+        return f"?{self.name}"
 
 
 FREE = Variable()
@@ -55,6 +62,13 @@ class Atom:
     def terms(self) -> tuple[Term, Term]:
         return self.head, self.tail
 
+    def map_terms(self, change: Callable[[Term], Term]) -> Atom:
+        """The same relation between changed terms."""
+        return replace(self, head=change(self.head), tail=change(self.tail))
+
+    def __str__(self) -> str:
+        return f"{_quoted(self.relation)}({self.head}, {self.tail})"
+
 
 @dataclass(frozen=True)
 class Equal:
@@ -67,44 +81,65 @@ class Equal:
     def terms(self) -> tuple[Term, Term]:
         return self.left, self.right
 
+    def map_terms(self, change: Callable[[Term], Term]) -> Equal:
+        """The equality of changed terms."""
+        return Equal(change(self.left), change(self.right))
+
+    def __str__(self) -> str:
+        return f"{self.left} = {self.right}"
+
 
 @dataclass(frozen=True)
 class Not:
+    """The negation of a formula."""
+
     body: Formula
+
+    def __str__(self) -> str:
+        if isinstance(self.body, Equal):
+            return f"{self.body.left} != {self.body.right}"
+        return f"!{_bracketed(self.body, And, Or)}"
 
 
 @dataclass(frozen=True)
 class And:
-    """A conjunction of two parts or more; one within another is the same as one."""
+    """A conjunction of two or more parts; a conjunction among the parts is flattened."""
 
     parts: tuple[Formula, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", _flat(And, self.parts))
 
+    def __str__(self) -> str:
+        return " & ".join(_bracketed(part, Or) for part in self.parts)
+
 
 @dataclass(frozen=True)
 class Or:
-    """A disjunction of two parts or more; one within another is the same as one."""
+    """A disjunction of two or more parts; a disjunction among the parts is flattened."""
 
     parts: tuple[Formula, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", _flat(Or, self.parts))
 
+    def __str__(self) -> str:
+        return " | ".join(map(str, self.parts))
+
 
 Formula = Atom | Equal | Not | And | Or
 
+Piece = TypeVar("Piece", bound=Formula)
 
-def _flat(kind: type[And] | type[Or], parts: tuple[Formula, ...]) -> tuple[Formula, ...]:
-    assert len(parts) > 1
-    return tuple(
-        inner for part in parts for inner in (part.parts if isinstance(part, kind) else (part,))
-    )
+
+def conjunction(parts: Iterable[Formula]) -> Formula:
+    """The conjunction of one or more parts; a single part is returned as it is."""
+    several = tuple(parts)
+    return And(several) if len(several) > 1 else several[0]
 
 
 def literals(formula: Formula) -> Iterator[Atom | Equal]:
-    """The atoms and equalities of a formula, from left to right."""
+    """The atoms and equalities of a formula, from left to right, without their signs."""
     match formula:
         case Atom() | Equal():
             yield formula
@@ -120,49 +155,52 @@ def terms(formula: Formula) -> list[Term]:
     return list(dict.fromkeys(term for literal in literals(formula) for term in literal.terms))
 
 
-def exclusions(formula: Formula) -> tuple[Formula, list[Constant]]:
-    """A conjunction without what it says of single entities, ? != constant, and those entities."""
-    kept, excluded = [], []
-    for part in formula.parts if isinstance(formula, And) else (formula,):
-        match part:
-            case Not(
-                Equal(Constant() as other, Variable("")) | Equal(Variable(""), Constant() as other)
-            ):
-                excluded.append(other)
-            case _:
-                kept.append(part)
-    if not kept:
-        return formula, excluded
-    return And(tuple(kept)) if len(kept) > 1 else kept[0], excluded
-
-
-def to_text(formula: Formula) -> str:
-    """The formula as a user would write it; parsing it gives the formula again."""
+def map_literals(formula: Formula, change: Callable[[Atom | Equal], Formula]) -> Formula:
+    """The formula with every atom and equality changed."""
     match formula:
-        case Atom(relation, head, tail):
-            return f"{_name(relation)}({_term(head)}, {_term(tail)})"
-        case Equal(left, right):
-            return f"{_term(left)} = {_term(right)}"
-        case Not(Equal(left, right)):
-            return f"{_term(left)} != {_term(right)}"
+        case Atom() | Equal():
+            return change(formula)
         case Not(body):
-            return f"!{_bracketed(body, And, Or)}"
+            return Not(map_literals(body, change))
         case And(parts):
-            return " & ".join(_bracketed(part, Or) for part in parts)
+            return And(tuple(map_literals(part, change) for part in parts))
         case Or(parts):
-            return " | ".join(to_text(part) for part in parts)
+            return Or(tuple(map_literals(part, change) for part in parts))
 
 
-def _bracketed(formula: Formula, *kinds: type[Formula]) -> str:
-    text = to_text(formula)
-    return f"({text})" if isinstance(formula, kinds) else text
+def map_terms(formula: Formula, change: Callable[[Term], Term]) -> Formula:
+    """The formula with every term changed."""
+    return map_literals(formula, lambda literal: literal.map_terms(change))
 
 
-def _term(term: Term) -> str:
-    return f"?{term.name}" if isinstance(term, Variable) else _name(term.name)
+def connected_to(term: Term, pieces: Iterable[Piece]) -> list[Piece]:
+    """The pieces that are connected to a term, directly or through shared terms of other pieces.
+
+    Each comes after the pieces that connect it; otherwise the given order is kept.
+    """
+    waiting = [(piece, set(terms(piece))) for piece in pieces]
+    connected: list[Piece] = []
+    reached = {term}
+    while touching := next((pair for pair in waiting if not reached.isdisjoint(pair[1])), None):
+        waiting.remove(touching)
+        connected.append(touching[0])
+        reached |= touching[1]
+    return connected
 
 
-def _name(name: str) -> str:
+def _flat(operator: type[And] | type[Or], parts: tuple[Formula, ...]) -> tuple[Formula, ...]:
+    assert len(parts) > 1
+    return tuple(
+        inner for part in parts for inner in (part.parts if isinstance(part, operator) else (part,))
+    )
+
+
+def _bracketed(formula: Formula, *operators: type[Formula]) -> str:
+    """The text of a formula, in brackets if it is one of the operators."""
+    return f"({formula})" if isinstance(formula, operators) else str(formula)
+
+
+def _quoted(name: str) -> str:
     if BARE.fullmatch(name):
         return name
     return '"' + "".join(_ESCAPES.get(character, character) for character in name) + '"'

@@ -1,7 +1,7 @@
-"""Query graphs: what a conjunct looks like to message passing.
+"""Query graphs: conjuncts as message passing sees them.
 
-Terms are nodes, literals are signed directed edges. A denied group has no sign of its own in such a
-graph: its edges next to what lies outside it carry the negation.
+Terms are nodes, literals are signed directed edges. Only edges have signs in such a graph, so the
+negation of a group is carried by those of its edges that leave the group.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from lmpnn_kge.query.normal_form import Conjunct, normalise, signed_literals
 
 @dataclass(frozen=True)
 class Edge:
-    """relation(head, tail), or its negation, between numbered nodes; no relation is equality."""
+    """relation(head, tail) or its negation, between numbered nodes."""
 
-    relation: str | None
+    relation: str | None  # None for an equality
     head: int
     tail: int
     negated: bool = False
@@ -32,10 +32,10 @@ class QueryGraph:
 
     @property
     def distances(self) -> list[int]:
-        """How many edges lie between each node and the free variable."""
+        """For each node, the number of edges between it and the free variable."""
         distances = {0: 0}
         frontier = [0]
-        while frontier:
+        while frontier:  # breadth first: nodes that are one edge farther than those before
             frontier = [
                 n for node in frontier for n in self._neighbours(node) if n not in distances
             ]
@@ -45,10 +45,10 @@ class QueryGraph:
 
     @property
     def depth(self) -> int:
-        """L: from the farthest constant to the free variable, or from the farthest node.
+        """L: the distance of the farthest constant, or of the farthest node if there is none.
 
-        A constant that a formula names twice is as far as the farther of the two: in
-        borders(Peru, ?x) & borders(?x, ?) & ? != Peru, what ?x hears of Peru must reach ? as well.
+        A constant that a formula names twice counts with its longest way to `?`: in
+        borders(Peru, ?x) & borders(?x, ?) & ? != Peru, the message from Peru to ?x must reach ?.
         """
         distances = self.distances
         ends = [
@@ -60,7 +60,7 @@ class QueryGraph:
         return max(constants or distances)
 
     def plan(self, depth: int | None = None) -> tuple[tuple[int, ...], ...]:
-        """For each layer 0 … L, the nodes whose state there reaches the answer."""
+        """For each layer 0 … L, the nodes whose state in that layer affects the answer."""
         depth = self.depth if depth is None else depth
         distances = self.distances
         return tuple(
@@ -75,7 +75,7 @@ class QueryGraph:
 
 
 def query_graphs(formula: Formula, *, merge: bool = False) -> tuple[QueryGraph, ...]:
-    """The graphs of a formula's disjuncts, or the one of all of them merged."""
+    """The graphs of a formula's disjuncts, or the single graph of all of them merged."""
     return tuple(map(_graph, normalise(formula, merge=merge)))
 
 

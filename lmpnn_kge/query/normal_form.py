@@ -1,7 +1,7 @@
-"""Disjunctive normal form: what the formula says, with every variable where it lives.
+"""Disjunctive normal form, in which every variable is bound in the part that it belongs to.
 
-A formula becomes a disjunction of conjuncts. A conjunct has literals and negated groups; a group
-is a conjunct with variables of its own, of which the whole is denied ("there is no path").
+A formula becomes a disjunction of conjuncts. A conjunct has literals and negated groups. A group is
+a conjunct with its own variables that is denied as a whole: "there is no path".
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from lmpnn_kge.query.formula import (
     Or,
     Term,
     Variable,
+    connected_to,
     terms,
-    to_text,
 )
 
 #: Disjuncts that a formula may expand to.
@@ -30,8 +30,8 @@ MAX_DISJUNCTS = 64
 
 
 @dataclass(frozen=True)
-class Literal:
-    """An atom or an equality, or its negation."""
+class SignedAtom:
+    """A literal: an atom or an equality, or the negation of one."""
 
     atom: Atom | Equal
     negated: bool = False
@@ -45,22 +45,22 @@ class Literal:
 class Conjunct:
     """∃ bound: literals ∧ ¬group ∧ …"""
 
-    literals: tuple[Literal, ...] = ()
+    literals: tuple[SignedAtom, ...] = ()
     groups: tuple[Conjunct, ...] = ()
     bound: tuple[Variable, ...] = ()
 
     @property
     def terms(self) -> list[Term]:
-        """All terms but those that are bound in groups, in the order of first occurrence."""
+        """All terms except those bound in groups, in the order of first occurrence."""
         inner = (term for group in self.groups for term in group.terms if term not in group.bound)
         own = (term for literal in self.literals for term in literal.terms)
         return list(dict.fromkeys([*own, *inner]))
 
 
 def normalise(formula: Formula, *, merge: bool = False) -> tuple[Conjunct, ...]:
-    """The disjuncts of a formula; QueryError where one is not about `?` or has a loose part.
+    """The disjuncts of a formula; QueryError if a part of one is not connected to `?`.
 
-    merge reads every disjunction as a conjunction, as the paper does: one disjunct is left.
+    merge reads every disjunction as a conjunction, as the paper does, so that one disjunct is left.
     """
     variables = {term for term in terms(formula) if isinstance(term, Variable)} - {FREE}
     disjuncts = tuple(dict.fromkeys(_expand(formula, variables, merge)))
@@ -70,12 +70,12 @@ def normalise(formula: Formula, *, merge: bool = False) -> tuple[Conjunct, ...]:
 
 
 def _expand(formula: Formula, inside: set[Variable], merge: bool = False) -> list[Conjunct]:
-    """The disjuncts of a formula in which the variables `inside` occur and nowhere else."""
+    """The disjuncts of a formula that has all occurrences of the variables `inside`."""
     match formula:
         case Atom() | Equal():
-            return [Conjunct((Literal(formula),), (), _sorted(inside))]
+            return [Conjunct((SignedAtom(formula),), (), _sorted(inside))]
         case Not(Equal() as equality):  # ?x != a is about some ?x
-            return [Conjunct((Literal(equality, negated=True),), (), _sorted(inside))]
+            return [Conjunct((SignedAtom(equality, negated=True),), (), _sorted(inside))]
         case Not(body):
             denied = _limited(_merge(map(_deny, _expand(body, inside))), formula)
             return list(_merge([conjunct] for conjunct in denied)) if merge else denied
@@ -84,9 +84,9 @@ def _expand(formula: Formula, inside: set[Variable], merge: bool = False) -> lis
             expanded = [_expand(part, vs, merge) for part, vs in zip(parts, below, strict=True)]
             return [_bind(c, own) for c in _limited(_merge(expanded), formula)]
         case Or(parts):
-            # Each part is read by itself, with variables of its own.
-            found = [_expand(part, inside & set(terms(part)), merge) for part in parts]
-            return list(_merge(found)) if merge else [c for part in found for c in part]
+            # Each part is read by itself and has its own variables.
+            expanded = [_expand(part, inside & set(terms(part)), merge) for part in parts]
+            return list(_merge(expanded)) if merge else [c for part in expanded for c in part]
 
 
 def _split(
@@ -99,28 +99,29 @@ def _split(
 
 
 def _merge(alternatives: Iterable[list[Conjunct]]) -> Iterator[Conjunct]:
-    """Conjunctions of one disjunct of each; their bound variables are kept apart."""
+    """All conjunctions that take one disjunct of each list; bound variables are kept apart."""
     for chosen in itertools.product(*alternatives):
-        whole = Conjunct()
+        merged = Conjunct()
         for conjunct in chosen:
-            conjunct = _rename_apart(conjunct, set(whole.bound))
-            whole = Conjunct(
-                tuple(dict.fromkeys(whole.literals + conjunct.literals)),
-                tuple(dict.fromkeys(whole.groups + conjunct.groups)),
-                whole.bound + conjunct.bound,
+            conjunct = _rename_apart(conjunct, set(merged.bound))
+            merged = Conjunct(
+                tuple(dict.fromkeys(merged.literals + conjunct.literals)),
+                tuple(dict.fromkeys(merged.groups + conjunct.groups)),
+                merged.bound + conjunct.bound,
             )
-        yield whole
+        yield merged
 
 
 def _limited(conjuncts: Iterator[Conjunct], formula: Formula) -> list[Conjunct]:
-    found = list(itertools.islice(conjuncts, MAX_DISJUNCTS + 1))
-    if len(found) > MAX_DISJUNCTS:
-        raise QueryError(f"{to_text(formula)} expands to more than {MAX_DISJUNCTS} disjuncts")
-    return found
+    """All conjuncts; QueryError if there are too many, without making the rest of them."""
+    disjuncts = list(itertools.islice(conjuncts, MAX_DISJUNCTS + 1))
+    if len(disjuncts) > MAX_DISJUNCTS:
+        raise QueryError(f"{formula} expands to more than {MAX_DISJUNCTS} disjuncts")
+    return disjuncts
 
 
 def _bind(conjunct: Conjunct, variables: set[Variable]) -> Conjunct:
-    """Quantify variables that occur in the conjunct."""
+    """Quantify those of the variables that occur in the conjunct."""
     return replace(conjunct, bound=conjunct.bound + _sorted(variables & set(conjunct.terms)))
 
 
@@ -131,16 +132,16 @@ def _deny(conjunct: Conjunct) -> list[Conjunct]:
 
 def _deny_part(part: Conjunct) -> list[Conjunct]:
     match part:
-        case Conjunct((Literal(atom, negated),), (), ()):
-            return [Conjunct((Literal(atom, not negated),))]
-        case Conjunct((), (group,), ()):
+        case Conjunct((SignedAtom(atom, negated),), (), ()):
+            return [Conjunct((SignedAtom(atom, not negated),))]
+        case Conjunct((), (group,), ()):  # not not
             return [group]
         case _:
             return [Conjunct(groups=(part,))]
 
 
 def _parts(conjunct: Conjunct) -> list[Conjunct]:
-    """The conjunct cut where no bound variable holds it together."""
+    """The conjunct, cut into the pieces that no bound variable holds together."""
     pieces = [Conjunct(literals=(literal,)) for literal in conjunct.literals]
     pieces += [Conjunct(groups=(group,)) for group in conjunct.groups]
     for variable in conjunct.bound:
@@ -157,87 +158,91 @@ def _parts(conjunct: Conjunct) -> list[Conjunct]:
 
 
 def _rename_apart(conjunct: Conjunct, taken: set[Variable]) -> Conjunct:
+    """The conjunct with new names for those of its variables whose names are taken."""
     clashing = taken & set(conjunct.bound)
     if not clashing:
         return conjunct
     taken = taken | set(conjunct.bound)
     names: dict[Term, Term] = {}
     for variable in clashing:
-        # With a sign that no variable of a text has: one of the same name may be bound later.
+        # A user's variable has no ' in its name, so that one bound later cannot have this name.
         fresh = (Variable(f"{variable.name}'{number}") for number in itertools.count(2))
         names[variable] = next(v for v in fresh if v not in taken and v not in names.values())
     return substitute(conjunct, names)
 
 
 def substitute(conjunct: Conjunct, names: dict[Term, Term]) -> Conjunct:
-    """Put other terms in the place of some; variables bound in groups stay."""
+    """Replace terms by others; a group that binds a variable itself keeps it."""
 
     def change(term: Term) -> Term:
         return names.get(term, term)
-
-    def literal(old: Literal) -> Literal:
-        atom = old.atom
-        if isinstance(atom, Atom):
-            return replace(old, atom=replace(atom, head=change(atom.head), tail=change(atom.tail)))
-        return replace(old, atom=Equal(change(atom.left), change(atom.right)))
 
     def group(old: Conjunct) -> Conjunct:
         return substitute(old, {t: new for t, new in names.items() if t not in old.bound})
 
     bound = dict.fromkeys(change(variable) for variable in conjunct.bound)
     return Conjunct(
-        tuple(map(literal, conjunct.literals)),
+        tuple(replace(lit, atom=lit.atom.map_terms(change)) for lit in conjunct.literals),
         tuple(map(group, conjunct.groups)),
         tuple(term for term in bound if isinstance(term, Variable)),
     )
 
 
-def signed_literals(conjunct: Conjunct, scope: str = "") -> Iterator[Literal]:
-    """All literals of a conjunct, with those of its groups, as they stand in a query graph.
+def scoped(conjunct: Conjunct, scope: str = "") -> Conjunct:
+    """The same conjunct, in which no two groups use one name for their variables.
 
-    Of a denied group, the literals next to what lies outside it carry the negation. Its variables
-    are named after its place, for two groups may use one name.
+    The parts of a disjunction may share a name, and denied, they become groups:
+    !(r(a, ?x) & s(?x, ?) | t(b, ?x) & u(?x, ?)) gets the variables ?0.x and ?1.x.
     """
-    yield from conjunct.literals
-    for place, group in enumerate(conjunct.groups):
-        inner = f"{scope}{place}."
+    groups = []
+    for number, group in enumerate(conjunct.groups):
+        inner = f"{scope}{number}."
         names: dict[Term, Term] = {v: Variable(f"{inner}{v.name}") for v in group.bound}
-        for literal in signed_literals(substitute(group, names), inner):
-            outside = any(
-                isinstance(term, Variable) and not term.name.startswith(inner)
-                for term in literal.terms
-            )
-            yield replace(literal, negated=literal.negated != outside)
+        groups.append(scoped(substitute(group, names), inner))
+    return replace(conjunct, groups=tuple(groups))
 
 
-def denials(conjunct: Conjunct) -> Iterator[Formula]:
-    """What a conjunct denies of `?` alone, and what stays true when edges are added."""
-    for literal in conjunct.literals:
-        alone = FREE in literal.terms and not set(literal.terms) & set(conjunct.bound)
-        if alone and isinstance(literal.atom, Equal) and not literal.negated:
-            yield Not(literal.atom)
-    literals = (replace(literal, negated=False) for literal in conjunct.literals if literal.negated)
-    for part in (*(Conjunct((literal,)) for literal in literals), *conjunct.groups):
-        shared = set(part.terms) & set(conjunct.bound) - set(part.bound)
-        wavering = any(lit.negated and isinstance(lit.atom, Atom) for lit in part.literals)
-        if FREE in part.terms and not (shared or wavering or part.groups):
-            denied = tuple(Not(lit.atom) if lit.negated else lit.atom for lit in part.literals)
-            yield And(denied) if len(denied) > 1 else denied[0]
+def unscoped(variable: Variable) -> Variable:
+    """The variable as the user wrote it."""
+    return Variable(variable.name.rpartition(".")[2])
+
+
+def signed_literals(conjunct: Conjunct) -> Iterator[SignedAtom]:
+    """All literals of a conjunct and of its groups, as the edges of a query graph.
+
+    An edge has a sign, but a group of edges has none. Therefore the literals of a denied group that
+    have a variable from outside it carry the negation.
+    """
+    return _signed(scoped(conjunct))
+
+
+def _signed(conjunct: Conjunct) -> Iterator[SignedAtom]:
+    yield from conjunct.literals
+    for group in conjunct.groups:
+        inside = set(_all_bound(group))
+        for literal in _signed(group):
+            leaving = any(isinstance(t, Variable) and t not in inside for t in literal.terms)
+            yield replace(literal, negated=literal.negated != leaving)
+
+
+def _all_bound(conjunct: Conjunct) -> Iterator[Variable]:
+    """The variables that a conjunct or one of its groups binds."""
+    yield from conjunct.bound
+    for group in conjunct.groups:
+        yield from _all_bound(group)
 
 
 def _check_connected(conjunct: Conjunct, formula: Formula) -> None:
-    pieces = [literal.terms for literal in signed_literals(conjunct)]
-    reached: set[Term] = {FREE}
-    while touching := [piece for piece in pieces if not reached.isdisjoint(piece)]:
-        reached.update(term for piece in touching for term in piece)
-        pieces = [piece for piece in pieces if piece not in touching]
-    if pieces:
-        loose = dict.fromkeys(term for piece in pieces for term in piece)
-        names = (
-            f"?{term.name.rpartition('.')[2]}" if isinstance(term, Variable) else repr(term.name)
-            for term in loose
+    atoms = [literal.atom for literal in signed_literals(conjunct)]
+    loose = set(atoms).difference(connected_to(FREE, atoms))
+    if loose:
+        names = dict.fromkeys(
+            str(unscoped(term)) if isinstance(term, Variable) else repr(term.name)
+            for atom in atoms
+            if atom in loose
+            for term in atom.terms
         )
-        raise QueryError(f"a part of {to_text(formula)} is not connected to ?: {', '.join(names)}")
+        raise QueryError(f"a part of {formula} is not connected to ?: {', '.join(names)}")
 
 
 def _sorted(variables: set[Variable]) -> tuple[Variable, ...]:

@@ -1,4 +1,4 @@
-"""From text to formulas. Every mistake is a QueryError that points at its column.
+"""The parser: text becomes a formula, and every mistake a QueryError that names its column.
 
 formula   =  conjunct ("|" conjunct)*
 conjunct  =  part ("&" part)*
@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.query.formula import (
     FREE,
-    And,
     Atom,
     Constant,
     Equal,
@@ -26,6 +25,7 @@ from lmpnn_kge.query.formula import (
     Or,
     Term,
     Variable,
+    conjunction,
     terms,
 )
 
@@ -42,7 +42,7 @@ _TOKEN = re.compile(
 _SIGNS = {"∧": "&", "∨": "|", "¬": "!", "≠": "!="}
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 
-#: Brackets and negations within one another; nobody writes so many by hand.
+#: Brackets and negations that may be nested; nobody nests as many by hand.
 MAX_DEPTH = 100
 
 
@@ -54,15 +54,15 @@ class _Token:
 
 
 def parse(text: str) -> Formula:
-    """Read a question; it must ask for `?`."""
+    """Read a question; QueryError if it does not ask for `?`."""
     formula = parse_any(text)
     if FREE not in terms(formula):
-        raise QueryError("the formula asks for nothing: write ? for what you look for", text, 0)
+        raise QueryError("the formula asks for nothing: write ? for the answer", text, 0)
     return formula
 
 
 def parse_any(text: str) -> Formula:
-    """Read a formula, whether or not it asks for anything."""
+    """Read a formula, with or without `?`."""
     parser = _Parser(text)
     if parser.accept("end", ""):
         raise QueryError("the formula is empty")
@@ -72,33 +72,37 @@ def parse_any(text: str) -> Formula:
 
 
 class _Parser:
+    """A recursive descent: one method for each rule of the grammar above."""
+
     def __init__(self, text: str):
         self.text = text
         self.tokens = _tokens(text)
-        self.place = 0
+        self.position = 0  # in tokens
         self.depth = 0
 
     @property
     def next(self) -> _Token:
-        return self.tokens[self.place]
+        return self.tokens[self.position]
 
     def accept(self, kind: str, value: str) -> bool:
-        found = (self.next.kind, self.next.value) == (kind, value)
-        self.place += found
-        return found
+        """Whether the next token is this one; if so, step over it."""
+        matches = (self.next.kind, self.next.value) == (kind, value)
+        self.position += matches
+        return matches
 
     def expect(self, kind: str, value: str, wanted: str) -> None:
         if not self.accept(kind, value):
             raise self.error(f"expected {wanted}")
 
     def error(self, message: str) -> QueryError:
-        before, found = self.tokens[self.place - 1], self.next
-        name = "the end" if found.kind == "end" else repr(found.value or "?")
-        if {before.value.lower(), found.value.lower()} & {"and", "or", "not"}:
+        """A mistake at the next token, with a hint at the two that users make most."""
+        before, token = self.tokens[self.position - 1], self.next
+        name = "the end" if token.kind == "end" else repr(token.value or "?")
+        if {before.value.lower(), token.value.lower()} & {"and", "or", "not"}:
             name += "; write & for and, | for or, ! for not"
-        elif before.kind == found.kind == "name":
-            name += f'; a name with spaces is written in quotes: "{before.value} {found.value}"'
-        return QueryError(f"{message}, found {name}", self.text, found.column)
+        elif before.kind == token.kind == "name":
+            name += f'; a name with spaces is written in quotes: "{before.value} {token.value}"'
+        return QueryError(f"{message}, found {name}", self.text, token.column)
 
     def formula(self) -> Formula:
         parts = [self.conjunct()]
@@ -110,12 +114,12 @@ class _Parser:
         parts = [self.part()]
         while self.accept("sign", "&"):
             parts.append(self.part())
-        return And(tuple(parts)) if len(parts) > 1 else parts[0]
+        return conjunction(parts)
 
     def part(self) -> Formula:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise self.error(f"more than {MAX_DEPTH} brackets and negations within one another")
+            raise self.error(f"more than {MAX_DEPTH} nested brackets and negations")
         try:
             if self.accept("sign", "!"):
                 return Not(self.part())
@@ -146,7 +150,7 @@ class _Parser:
         token = self.next
         if token.kind not in ("name", "variable"):
             raise self.error(f"expected {wanted}")
-        self.place += 1
+        self.position += 1
         if token.kind == "variable":
             return Variable(token.value)
         return Constant(token.value, token.column)
@@ -154,25 +158,25 @@ class _Parser:
 
 def _tokens(text: str) -> list[_Token]:
     tokens: list[_Token] = []
-    place = 0
+    start = 0
     while not tokens or tokens[-1].kind != "end":
-        found = _TOKEN.match(text, place)
-        if found is None:
-            column = place + len(text[place:]) - len(text[place:].lstrip())
+        match = _TOKEN.match(text, start)
+        if match is None:
+            column = start + len(text[start:]) - len(text[start:].lstrip())
             wrong = text[column]
-            missing = "a closing quote is missing" if wrong == '"' else "what is this"
+            problem = "a closing quote is missing" if wrong == '"' else "unexpected character"
             instead = '; names are quoted with "' if wrong in "'`‘’“”«»" else ""
-            raise QueryError(f"{missing}: {wrong!r}{instead}", text, column)
-        kind = found.lastgroup
+            raise QueryError(f"{problem}: {wrong!r}{instead}", text, column)
+        kind = match.lastgroup
         assert kind is not None
-        value, column = found[kind], found.start(kind)
+        value, column = match[kind], match.start(kind)
         if kind == "quoted":
             unescaped = re.sub(r"\\(.)", lambda m: _ESCAPED.get(m[1], m[1]), value, flags=re.DOTALL)
-            kind, value, column = "name", unescaped, column - 1
+            kind, value, column = "name", unescaped, column - 1  # the quote
         elif kind == "variable":
-            column -= 1
+            column -= 1  # the question mark
         elif kind == "sign":
             value = _SIGNS.get(value, value)
         tokens.append(_Token(kind, value, column))
-        place = found.end()
+        start = match.end()
     return tokens

@@ -1,38 +1,36 @@
-"""Query patterns: formulas whose relations and entities are places to be filled.
+"""Query patterns: formulas whose entities and relations are places to be filled.
 
-They are written in the field's abstract form: `s1`, `s2`, … are entities, `e1`, … existential
-variables, `f` the free one, and every relation is a place: r1(s1,e1)&!r2(e1,f).
+They are written in the abstract form of the literature: `s1`, `s2`, … are places for entities,
+`e1`, … existential variables, `f` is the free one, and every relation is a place:
+r1(s1,e1)&!r2(e1,f).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.query.formula import (
     FREE,
-    And,
     Atom,
     Constant,
     Equal,
     Formula,
-    Not,
-    Or,
     Term,
     Variable,
     literals,
+    map_literals,
+    map_terms,
     terms,
-    to_text,
 )
 from lmpnn_kge.query.parser import parse_any
 
-#: The 14 types of BetaE, in the order of the field's tables.
+#: The 14 types of BetaE, in the order of the tables in the literature.
 BETAE = {
     "1p": "r1(s1,f)",
     "2p": "r1(s1,e1)&r2(e1,f)",
@@ -50,11 +48,11 @@ BETAE = {
     "pni": "!(r1(s1,e1)&r2(e1,f))&r3(s2,f)",
 }
 
-#: What A_P averages: types without negation; and A_N: those with it.
+#: A_P averages over the types without negation, A_N over those with it.
 POSITIVE = ("1p", "2p", "3p", "2i", "3i", "pi", "ip", "2u", "up")
 NEGATIVE = ("2in", "3in", "inp", "pin", "pni")
 
-#: Types beyond operator trees, as in the EFO-1 benchmarks.
+#: Types that are not operator trees, as in the EFO-1 benchmarks.
 EFO1 = {
     "pni-efo1": "r1(s1,e1)&!r2(e1,f)&r3(s2,f)",
     "2il": "r1(s1,f)&r2(e1,f)",
@@ -69,51 +67,73 @@ EFO1 = {
     "coauthor": "r1(f,e1)&r2(e1,s1)&r1(f,e2)&r1(e3,e2)&f!=e3",
 }
 
-
-_PLACES = {name: place for place, name in enumerate([*BETAE, *EFO1])}
+_ORDER = {name: number for number, name in enumerate([*BETAE, *EFO1])}
 
 
 def ordered(names: Iterable[str]) -> list[str]:
-    """Names of types in the order of the field's tables, then all others by name."""
-    return sorted(names, key=lambda name: (_PLACES.get(name, len(_PLACES)), name))
+    """Names of types in the order of the tables in the literature, then all others by name."""
+    return sorted(names, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A formula over places: constants and relations are filled in order of first occurrence."""
+    """A formula over places, which are filled in the order of their first occurrence."""
 
     formula: Formula
 
     @property
     def constants(self) -> list[str]:
+        """The places for entities."""
         return [term.name for term in terms(self.formula) if isinstance(term, Constant)]
 
     @property
     def relations(self) -> list[str]:
+        """The places for relations."""
         atoms = (literal for literal in literals(self.formula) if isinstance(literal, Atom))
         return list(dict.fromkeys(atom.relation for atom in atoms))
 
+    def fill(self, constants: Sequence[str], relations: Sequence[tuple[str, bool]]) -> Formula:
+        """The question that has these names in its places.
+
+        A relation is its name and whether the atom is over its inverse, which is an atom over the
+        relation itself with head and tail exchanged.
+        """
+        entity = dict(zip(self.constants, constants, strict=True))
+        relation = dict(zip(self.relations, relations, strict=True))
+
+        def fill_term(term: Term) -> Term:
+            return Constant(entity[term.name]) if isinstance(term, Constant) else term
+
+        def fill_literal(literal: Atom | Equal) -> Formula:
+            if isinstance(literal, Equal):
+                return literal.map_terms(fill_term)
+            name, inverse = relation[literal.relation]
+            head, tail = map(fill_term, literal.terms)
+            return Atom(name, tail, head) if inverse else Atom(name, head, tail)
+
+        return map_literals(self.formula, fill_literal)
+
     def __str__(self) -> str:
-        return to_text(_map_terms(self.formula, _as_place)).replace(" ", "")
+        return str(map_terms(self.formula, _as_place)).replace(" ", "")
 
 
 def parse_pattern(text: str) -> Pattern:
     """Read a pattern in the abstract form."""
-    formula = _map_terms(parse_any(text), lambda term: _from_place(term, text))
+    formula = map_terms(parse_any(text), lambda term: _from_place(term, text))
     if FREE not in terms(formula):
-        raise QueryError("the pattern asks for nothing: write f for what is looked for", text, 0)
+        raise QueryError("the pattern asks for nothing: write f for the answer", text, 0)
     return Pattern(formula)
 
 
 def named_patterns(*files: str | Path) -> dict[str, Pattern]:
-    """The built-in patterns by name, with a user's own from YAML files of `name: pattern`."""
+    """The built-in patterns and those of YAML files with lines `name: pattern`, by name."""
     texts: dict[str, str] = {**BETAE, **EFO1}
     for file in files:
         texts |= _read(Path(file))
     return {name: parse_pattern(text) for name, text in texts.items()}
 
 
-def _read(file: Path) -> Mapping[str, Any]:
+def _read(file: Path) -> Mapping[str, str]:
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -126,8 +146,9 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 
 def _from_place(term: Term, text: str) -> Term:
+    """The term that a name of the abstract form stands for."""
     if isinstance(term, Variable):
-        raise QueryError("a pattern has f and e1, e2, … in place of ? and ?x", text, 0)
+        raise QueryError("a pattern has f and e1, e2, … instead of ? and ?x", text, 0)
     if term.name == "f":
         return FREE
     if re.fullmatch(r"e\d*", term.name):
@@ -135,25 +156,12 @@ def _from_place(term: Term, text: str) -> Term:
     if re.fullmatch(r"s\d*", term.name):
         return term
     raise QueryError(
-        f"{term.name!r} is none of s1, s2, … (entities), e1, … (existential) and f (free)",
+        f"{term.name!r} is not a place: write s1, … (entities), e1, … (existential) or f (free)",
         text,
         term.column,
     )
 
 
 def _as_place(term: Term) -> Term:
+    """The name of a term in the abstract form, which has no question marks."""
     return Constant(term.name or "f") if isinstance(term, Variable) else term
-
-
-def _map_terms(formula: Formula, change: Any) -> Formula:
-    match formula:
-        case Atom(relation, head, tail, column):
-            return Atom(relation, change(head), change(tail), column)
-        case Equal(left, right):
-            return Equal(change(left), change(right))
-        case Not(body):
-            return Not(_map_terms(body, change))
-        case And(parts):
-            return And(tuple(_map_terms(part, change) for part in parts))
-        case Or(parts):
-            return Or(tuple(_map_terms(part, change) for part in parts))

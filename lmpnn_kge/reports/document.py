@@ -1,6 +1,6 @@
 """Documents as data: headings, paragraphs, tables and figures, as Markdown and as HTML.
 
-Text is plain text wherever it comes from: both forms escape all of it, so they say the same.
+All text is plain text: both forms escape it, so that both show the same.
 """
 
 from __future__ import annotations
@@ -12,18 +12,7 @@ from html import escape
 from urllib.parse import quote
 
 from lmpnn_kge.errors import printable
-
-
-@dataclass(frozen=True)
-class Text:
-    """A cell that stands out."""
-
-    text: str
-    strong: bool = False
-    code: bool = False
-
-
-Cell = str | Text
+from lmpnn_kge.methods.table import Cell, Table
 
 
 @dataclass(frozen=True)
@@ -33,24 +22,10 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class Table:
-    """Rows under a header; the first column names the row."""
-
-    header: Sequence[Cell]
-    rows: Sequence[Sequence[Cell]]
-    caption: str = ""
-    numbers: bool = True  # whether the other columns stand on the right
-    rules: Sequence[int] = ()  # the rows that begin another group
-
-    def __post_init__(self) -> None:
-        assert all(len(row) == len(self.header) for row in self.rows)
-
-
-@dataclass(frozen=True)
 class Figure:
-    """A picture, as SVG that is trusted: it is the one thing that is not escaped."""
+    """A picture as SVG, which is trusted: it alone is not escaped."""
 
-    name: str  # of its file, without an end; letters, digits and hyphens
+    name: str  # of its file, without the suffix: letters, digits and hyphens
     svg: str
     caption: str
 
@@ -73,7 +48,7 @@ class Document:
 
 
 def to_markdown(document: Document, file_of: Callable[[Figure], str]) -> str:
-    """GitHub's Markdown; figures are files of these names beside it."""
+    """GitHub's Markdown; file_of names the file of a figure, in the same folder."""
     parts = [f"# {_markdown(document.title)}"]
     for block in document.blocks:
         if isinstance(block, Heading):
@@ -88,10 +63,10 @@ def to_markdown(document: Document, file_of: Callable[[Figure], str]) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Text that Markdown takes for nothing else, on one line."""
+    """Text on one line in which nothing is markup."""
     text = re.sub(r"([\\`*\[\]<>|~&$])", r"\\\1", printable(text.strip()))
     text = re.sub(r"(?<!\w)_+|_+(?!\w)", lambda run: r"\_" * len(run[0]), text)
-    # Links that Markdown makes of addresses; then headings, lists and rules.
+    # Markdown makes links of addresses; and headings, lists and rules at the beginning of a line.
     text = re.sub(r":(?=//)|(?<=www)\.|@(?=[\w-]+\.)", r"\\\g<0>", text, flags=re.IGNORECASE)
     text = re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", text)
     return re.sub(r"^(#|=|:|[+-](?=\s|$|--))|(?<=\s)#+$", r"\\\g<0>", text)
@@ -111,13 +86,13 @@ def _markdown_table(table: Table) -> str:
     widths = [min(40, max(3, *map(len, column))) for column in zip(*rows, strict=True)]
     right = [False, *([table.numbers] * (len(widths) - 1))]
     rules = [
-        "-" * (width - 1) + (":" if last else "-")
-        for width, last in zip(widths, right, strict=True)
+        "-" * (width - 1) + (":" if on_right else "-")
+        for width, on_right in zip(widths, right, strict=True)
     ]
     lines = [
         [
-            text.rjust(width) if last else text.ljust(width)
-            for text, width, last in zip(row, widths, right, strict=True)
+            text.rjust(width) if on_right else text.ljust(width)
+            for text, width, on_right in zip(row, widths, right, strict=True)
         ]
         for row in rows
     ]
@@ -155,12 +130,12 @@ figure { margin: 1.5rem 0 }
 figure svg { display: block; max-width: 100%; height: auto }
 """.strip()
 
-#: A report loads nothing and runs nothing.
+#: The page neither loads nor runs anything.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def to_html(document: Document) -> str:
-    """One page that needs nothing else."""
+    """One page that needs no other file."""
     title = _html(document.title)
     return "\n".join([
         "<!DOCTYPE html>",
@@ -208,12 +183,12 @@ def _html_cell(cell: Cell) -> str:
 
 
 def _html_table(table: Table) -> str:
-    kind = "numbers" if table.numbers else "texts"
+    style = "numbers" if table.numbers else "texts"
     head = "".join(f'<th scope="col">{_html_cell(cell)}</th>' for cell in table.header)
-    lines = [f'<div class="table" tabindex="0"><table class="{kind}">']
+    lines = [f'<div class="table" tabindex="0"><table class="{style}">']
     lines += [f"<thead><tr>{head}</tr></thead>", "<tbody>"]
-    for place, (name, *cells) in enumerate(table.rows):
-        rule = ' class="rule"' if place in table.rules else ""
+    for number, (name, *cells) in enumerate(table.rows):
+        rule = ' class="rule"' if number in table.rules else ""
         data = "".join(f"<td>{_html_cell(cell)}</td>" for cell in cells)
         lines.append(f'<tr{rule}><th scope="row">{_html_cell(name)}</th>{data}</tr>')
     lines.append("</tbody></table></div>")
@@ -223,7 +198,8 @@ def _html_table(table: Table) -> str:
 
 
 def _inline(figure: Figure) -> str:
-    """A picture within a page: its ids and its styles are its own."""
+    """A picture as a part of the page."""
+    # Ids and styles hold for the complete page, so they are limited to this figure.
     svg = figure.svg[figure.svg.index("<svg") :].strip()
     svg = re.sub(r'((?:\bid=|href=)")(#?)', rf"\1\2{figure.name}-", svg)
     svg = re.sub(r"url\(#", f"url(#{figure.name}-", svg)

@@ -1,4 +1,4 @@
-"""Plots as SVG: the same bytes for the same numbers, legible on light and on dark paper."""
+"""Plots as SVG: the same bytes for the same numbers, legible on light and dark backgrounds."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-#: Colours that can be told apart by the colour-blind (Okabe and Ito), fit for both papers.
+#: Colours that the colour-blind can distinguish (Okabe and Ito), on light and on dark.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c8c8c")
 
-#: Stands for the colour of the text around a plot.
+#: Replaced by the colour of the text around a plot.
 INK = "#1f2328"
 INK_ON_DARK = "#e6edf3"
 
@@ -44,17 +44,17 @@ class Curve:
 
 
 def plot_curves(curves: Sequence[Curve]) -> str:
-    """Loss on the left, validation on the right where there is any."""
+    """Loss on the left, validation on the right if there is any."""
     validated = any(curve.valid for curve in curves)
     with _plotting():
         figure = _figure(3.2)
         panels = figure.subplots(1, 2 if validated else 1, squeeze=False)[0]
         panels[0].set(xlabel="epoch", ylabel="training loss")
-        for place, curve in enumerate(curves):
-            _line(panels[0], curve.loss, _colour(place), "-", _label(curve.name))
+        for number, curve in enumerate(curves):
+            _line(panels[0], curve.loss, _colour(number), "-", _label(curve.name))
         handles, labels = panels[0].get_legend_handles_labels()
         if validated:
-            panels[1].set(xlabel="epoch", ylabel="MRR on valid, per cent")
+            panels[1].set(xlabel="epoch", ylabel="MRR on valid, percent")
             lines = _valid_curves(panels[1], curves)
             handles, labels = [*handles, *lines], [*labels, *(str(li.get_label()) for li in lines)]
         for panel in panels:
@@ -65,17 +65,20 @@ def plot_curves(curves: Sequence[Curve]) -> str:
 
 
 def _valid_curves(axes: Axes, curves: Sequence[Curve]) -> list[Line2D]:
-    """Lines in the colour of their run and the dashes of their average; the latter as a legend."""
+    """Draw lines in the colour of their run and the dashes of their average.
+
+    Returns a legend of the dashes; the colours are in the legend of the losses.
+    """
     from matplotlib.lines import Line2D
 
     names = dict.fromkeys(name for curve in curves for name in curve.valid)
-    dashes = {name: DASHES[place % len(DASHES)] for place, name in enumerate(names)}
-    for place, curve in enumerate(curves):
+    dashes = {name: DASHES[number % len(DASHES)] for number, name in enumerate(names)}
+    for number, curve in enumerate(curves):
         for name, values in curve.valid.items():
             shown = {epoch: 100 * value for epoch, value in values.items()}
-            _line(axes, shown, _colour(place), dashes[name])
+            _line(axes, shown, _colour(number), dashes[name])
             if curve.best in shown:
-                axes.plot([curve.best], [shown[curve.best]], "o", color=_colour(place))
+                axes.plot([curve.best], [shown[curve.best]], "o", color=_colour(number))
     axes.set_ylim(bottom=0)
     return [Line2D([], [], color=INK, linestyle=dashes[name], label=name) for name in names]
 
@@ -83,32 +86,32 @@ def _valid_curves(axes: Axes, curves: Sequence[Curve]) -> list[Line2D]:
 def plot_types(
     types: Sequence[str], rows: Mapping[str, Values], marks: Mapping[str, Values] | None = None
 ) -> str:
-    """Bars of MRR for every type, one of each row; marks are drawn as strokes over them."""
+    """For every type a bar of MRR for each row; marks are drawn over the bars."""
     with _plotting():
         figure = _figure(3.4, len(types) * (len(rows) + 1))
         axes = figure.subplots()
         _bars(axes, types, rows)
         bars, names = axes.get_legend_handles_labels()
-        for place, (name, values) in enumerate((marks or {}).items()):
+        for number, (name, values) in enumerate((marks or {}).items()):
             having = [x for x, type_ in enumerate(types) if type_ in values]
             bars += axes.plot(
                 having,
                 [100 * values[types[x]] for x in having],
                 linestyle="none",
-                marker=MARKS[place % len(MARKS)],
+                marker=MARKS[number % len(MARKS)],
                 markersize=7,
                 markeredgewidth=1.4,
                 markerfacecolor="none",
                 color=INK,
             )
             names.append(_label(name))
-        axes.set(ylabel="MRR, per cent")
+        axes.set(ylabel="MRR, percent")
         _legend(figure, bars, names)
         return _svg(figure)
 
 
 def plot_missing(types: Sequence[str], panels: Mapping[str, Mapping[str, Values]]) -> str:
-    """For every run a panel, with bars for the numbers of missing edges."""
+    """A panel for every run, with a bar for every number of missing edges."""
     with _plotting():
         bars = len(types) * (len(next(iter(panels.values()))) + 1)
         figure = _figure(0.8 + 1.7 * len(panels), bars)
@@ -116,22 +119,22 @@ def plot_missing(types: Sequence[str], panels: Mapping[str, Mapping[str, Values]
         for axes, (name, rows) in zip(columns, panels.items(), strict=True):
             _bars(axes, types, rows)
             axes.set_title(_label(name), loc="left", fontsize=9)
-            axes.set(ylabel="MRR, per cent")
+            axes.set(ylabel="MRR, percent")
         _legend(figure, *columns[0].get_legend_handles_labels())
         return _svg(figure)
 
 
 def _bars(axes: Axes, types: Sequence[str], rows: Mapping[str, Values]) -> None:
     width = 0.8 / max(1, len(rows))
-    for place, (name, values) in enumerate(rows.items()):
-        shift = (place - (len(rows) - 1) / 2) * width
+    for number, (name, values) in enumerate(rows.items()):
+        shift = (number - (len(rows) - 1) / 2) * width
         having = [x for x, type_ in enumerate(types) if type_ in values]
         heights = [100 * values[types[x]] for x in having]
         axes.bar(
             [x + shift for x in having],
             heights,
             width * 0.92,
-            color=_colour(place),
+            color=_colour(number),
             label=_label(name),
         )
     turned: dict[str, Any] = {"rotation": 35, "ha": "right"} if max(map(len, types)) > 4 else {}
@@ -154,12 +157,12 @@ def _line(
     )
 
 
-def _colour(place: int) -> str:
-    return COLOURS[place % len(COLOURS)]
+def _colour(number: int) -> str:
+    return COLOURS[number % len(COLOURS)]
 
 
 def _label(name: str, most: int = 40) -> str:
-    """A name from a file, short; matplotlib takes those that begin with _ for hidden ones."""
+    """A name from a file, shortened; matplotlib would hide a name that begins with _."""
     text = short(name, most) or " "
     return f" {text}" if text.startswith("_") else text
 
@@ -171,7 +174,7 @@ def _legend(figure: Figure, handles: Sequence[Any], labels: Sequence[str]) -> No
 
 
 def _figure(height: float, bars: int = 1000) -> Figure:
-    """As wide as a page, or as so many bars need, and the spaces between them."""
+    """A figure as wide as a page, or narrower if it has few bars, counted with their spaces."""
     from matplotlib.figure import Figure
 
     width = min(WIDTH, max(4.5, 0.35 * bars))
@@ -180,7 +183,7 @@ def _figure(height: float, bars: int = 1000) -> Figure:
 
 @contextmanager
 def _plotting() -> Iterator[None]:
-    """Our own look, whatever the user's settings are."""
+    """Apply our own style, whatever the user's settings are."""
     import matplotlib
 
     with matplotlib.rc_context(), warnings.catch_warnings():
@@ -211,7 +214,7 @@ def _plotting() -> Iterator[None]:
 
 
 def _svg(figure: Figure) -> str:
-    """The picture in the ink of its surroundings, without the day and the version it was made."""
+    """The picture in the colour of the text around it, without date and version."""
     buffer = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(buffer, format="svg", metadata=nothing)

@@ -1,4 +1,4 @@
-"""The numbers that the LMPNN paper prints, all of them, as data: `published.yaml`."""
+"""All results on answering queries that the LMPNN paper prints, read from `published.yaml`."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ FILE = Path(__file__).with_name("published.yaml")
 #: The table of the paper that its claims rest on.
 MAJOR = "tb:major"
 
-#: The one that compares embeddings trained with LibKGE.
+#: The table that compares embeddings trained with LibKGE.
 BACKBONES = "tb:LMPNN-KGs"
 
-#: The one that changes one setting at a time, and what it calls the row without a change.
+#: The table that changes one setting at a time, and its name for the row without a change.
 ABLATION, BEST = "tb:ablation", "best choice"
 
 
 @dataclass(frozen=True)
 class Published:
-    """One row of one table: MRR in per cent."""
+    """One row of one table: MRR in percent."""
 
     table: str  # its label in the paper
     graph: str
@@ -36,29 +36,28 @@ class Published:
     mrr: Mapping[str, float]  # by query type
     positive: float  # A_P as printed
     negative: float  # A_N as printed
-    source: str  # where the paper takes it from
-    backbone: str | None = None  # the embedding below the model
+    source: str  # the paper's own experiment, reproduced, or reported by others
+    backbone: str | None = None  # the embedding that the model builds on
     dim: int | None = None
-    setting: str | None = None  # what differs from the model's own settings
-    note: str | None = None  # what is odd about the row
+    setting: str | None = None  # the difference from the model's own settings
+    note: str | None = None  # a peculiarity of the row
 
     @property
     def name(self) -> str:
-        """The model with what sets it apart from others of the same name."""
+        """The model, with its backbone and setting if it has any: other rows share the model."""
         backbone = None if self.backbone is None else f"{self.backbone} {self.dim}D"
         marks = ", ".join(mark for mark in (backbone, self.setting) if mark is not None)
         return f"{self.model} ({marks})" if marks else self.model
 
+    @property
+    def label(self) -> str:
+        """Its label beside rows that were measured here."""
+        return f"published: {self.name}"
 
-@dataclass(frozen=True)
-class PublishedBackbone:
-    """Link prediction with an embedding that the paper builds on, in per cent."""
-
-    graph: str
-    backbone: str
-    dim: int
-    mrr: float
-    hits: Mapping[int, float]
+    @property
+    def printed(self) -> dict[str, float]:
+        """All numbers in percent: MRR by query type, A_P and A_N."""
+        return {**self.mrr, "A_P": self.positive, "A_N": self.negative}
 
 
 def published(
@@ -68,9 +67,9 @@ def published(
     model: str | None = None,
     backbone: str | None = None,
 ) -> list[Published]:
-    """The rows of all tables in their order, or only those of a graph, table, model, backbone.
+    """The rows of all tables in their order, or only those of a graph, table, model or backbone.
 
-    Graphs and backbones go by any spelling: fb15k-237 or FB15k-237-betae is FB15k-237.
+    Graphs and backbones may be spelled in any way: fb15k-237 and FB15k-237-betae are FB15k-237.
     """
     return [
         row
@@ -82,22 +81,8 @@ def published(
     ]
 
 
-def published_backbones() -> list[PublishedBackbone]:
-    """The embeddings of the paper's comparison of six, as trained with LibKGE."""
-    return [
-        PublishedBackbone(
-            entry["graph"],
-            entry["backbone"],
-            entry["dim"],
-            entry["mrr"],
-            MappingProxyType({k: entry[f"hits@{k}"] for k in (1, 3, 10)}),
-        )
-        for entry in _content()["backbones"]
-    ]
-
-
 def published_graph(name: str) -> str:
-    """The paper's spelling of a graph; LmpnnError where it has no such graph."""
+    """The paper's spelling of a graph; LmpnnError if the paper has no results on it."""
     graphs = dict.fromkeys(row.graph for row in _rows())
     for graph in graphs:
         if _plain(graph) == _plain(name):
@@ -112,10 +97,10 @@ def _plain(name: str) -> str:
 
 @cache
 def _rows() -> tuple[Published, ...]:
-    content = _content()
+    content: Any = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     rows = []
-    for table, found in content["tables"].items():
-        for entry in found["rows"]:
+    for table, section in content["tables"].items():
+        for entry in section["rows"]:
             row = dict(entry)
             values = dict(zip(content["columns"], row.pop("values"), strict=True))
             positive, negative = values.pop("A_P"), values.pop("A_N")
@@ -131,8 +116,3 @@ def _rows() -> tuple[Published, ...]:
                 )
             )
     return tuple(rows)
-
-
-@cache
-def _content() -> Any:
-    return yaml.safe_load(FILE.read_text(encoding="utf-8"))

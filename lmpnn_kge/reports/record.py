@@ -1,51 +1,30 @@
-"""What a run has to tell: its settings, epochs and results, read from its folder and checked.
+"""The record of a run, read from its folder and checked: settings, epochs and results.
 
-Nothing here needs torch, so that reports can be made where runs are not.
+Nothing here needs torch, so that reports can be made on machines that do not train.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-from lmpnn_kge.errors import RunError, short
-from lmpnn_kge.settings import Config
-from lmpnn_kge.training.folder import RunFolder
-
-
-@dataclass(frozen=True)
-class TypeResult:
-    """The metrics of one query type, as fractions."""
-
-    mrr: float
-    hits: Mapping[int, float]
-    by_missing: Mapping[int, tuple[float, int]]  # edges missing -> MRR, hard answers
-
-
-@dataclass(frozen=True)
-class Results:
-    """The metrics of a split."""
-
-    types: Mapping[str, TypeResult]
-    positive: float | None  # A_P
-    negative: float | None  # A_N
-
-    @property
-    def mean(self) -> float:
-        """Over all types: what training maximises."""
-        return sum(found.mrr for found in self.types.values()) / len(self.types)
+from lmpnn_kge.errors import RunError, one_line
+from lmpnn_kge.methods.results import Results, number
+from lmpnn_kge.settings import TrainSettings
+from lmpnn_kge.training.folder import METRICS, RUN, RunFolder
+from lmpnn_kge.training.provenance import RunProvenance
 
 
 @dataclass(frozen=True)
 class Epoch:
+    """A line of metrics.jsonl."""
+
     number: int
     loss: float
-    speed: float | None  # queries a second
+    speed: float | None  # queries per second
     valid: Results | None
 
 
@@ -54,116 +33,79 @@ class RunRecord:
     """A run, finished or not."""
 
     path: Path
-    settings: Mapping[str, Any]
-    facts: Mapping[str, Any]
+    settings: TrainSettings
+    provenance: RunProvenance
     epochs: tuple[Epoch, ...]
     test: Results | None
 
     @property
     def graph(self) -> str:
-        return str(self.facts["queries"].get("graph", "an unnamed graph"))
+        return self.provenance.queries.graph
 
     @property
     def imported(self) -> str | None:
-        """The folder that its queries come from; None where they were sampled."""
-        provenance = self.facts["queries"].get("provenance")
-        found = provenance.get("imported") if isinstance(provenance, dict) else None
-        return None if found is None else str(found)
+        """The folder that its queries come from; None if they were sampled."""
+        return self.provenance.queries.imported
 
     @property
     def model(self) -> str:
-        """What its checkpoint is."""
-        return str(self.facts["checkpoint"].get("model") or self.facts["backbone"])
+        """The embedding model of its checkpoint."""
+        return self.provenance.checkpoint.model
 
     @property
-    def best(self) -> Epoch | None:
-        """The epoch whose network was kept: the first that was best on valid."""
-        validated = [epoch for epoch in self.epochs if epoch.valid is not None]
-        return max(
-            validated, key=lambda epoch: epoch.valid.mean if epoch.valid else 0, default=None
-        )
+    def valid(self) -> dict[int, float]:
+        """The mean MRR on valid, by the number of the epoch."""
+        return {epoch.number: epoch.valid.mean for epoch in self.epochs if epoch.valid is not None}
+
+    @property
+    def best(self) -> int | None:
+        """The epoch whose network was kept: the first of those with the best mean MRR on valid."""
+        valid = self.valid
+        return max(valid, key=lambda epoch: valid[epoch], default=None)
 
     @property
     def speed(self) -> float | None:
+        """The median over the epochs, in queries per second."""
         speeds = [epoch.speed for epoch in self.epochs if epoch.speed is not None]
         return median(speeds) if speeds else None
 
     @property
     def state(self) -> str | None:
-        """Why there is no result; None where there is."""
+        """The reason why there are no results on test; None if there are."""
         if self.test is not None:
             return None
-        done, wanted = len(self.epochs), self.settings["epochs"]
-        stale = sum(1 for e in self.epochs if e.valid and self.best and e.number > self.best.number)
-        if done < wanted and not 0 < self.settings["patience"] <= stale:
+        done, wanted, best = len(self.epochs), self.settings.epochs, self.best
+        # Training also ends after this many validations that did not improve on the best.
+        stale = sum(best is not None and epoch > best for epoch in self.valid)
+        if done < wanted and not 0 < self.settings.patience <= stale:
             return f"not finished: {done} of {wanted} epochs"
         return "no results on test"
 
 
 def read_run(folder: str | Path) -> RunRecord:
-    """A run from its folder; RunError where it is none or is damaged."""
-    run = RunFolder.open(folder, Config)
+    """Read a run from its folder; RunError if it is not a run folder or is damaged."""
+    run = RunFolder.open(folder, RUN)
     file = run.path / "test.json"
-    test = read_results(run.read_json("test.json"), str(file)) if file.exists() else None
-    return RunRecord(run.path, asdict(run.config), run.facts, _read_epochs(run.path), test)
-
-
-def read_results(content: Mapping[str, Any], where: str = "results") -> Results:
-    """Metrics as `evaluate --json` prints them; RunError where they are none."""
-    try:
-        types = {
-            str(name): TypeResult(
-                _fraction(found["mrr"]),
-                {
-                    int(key.removeprefix("hits@")): _fraction(value)
-                    for key, value in found.items()
-                    if key.startswith("hits@")
-                },
-                {
-                    int(edges): (_fraction(part["mrr"]), int(part["answers"]))
-                    for edges, part in found["missing_edges"].items()
-                },
-            )
-            for name, found in content["types"].items()
-        }
-        averages = (content["A_P"], content["A_N"])
-        positive, negative = (None if a is None else _fraction(a) for a in averages)
-        if not types:
-            raise ValueError("no types")
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise RunError(f"{where} is damaged: it holds no metrics ({short(str(error))})") from error
-    return Results(types, positive, negative)
+    test = Results.from_json(run.read_json(file.name), str(file)) if file.exists() else None
+    return RunRecord(run.path, run.settings, run.provenance, _read_epochs(run.path), test)
 
 
 def _read_epochs(folder: Path) -> tuple[Epoch, ...]:
-    file = folder / "metrics.jsonl"
-    if not file.exists():  # a run that has just begun
+    file = folder / METRICS
+    if not file.exists():  # no epoch is finished yet
         return ()
     try:
         records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-        return tuple(_read_epoch(record, file) for record in records)
+        return tuple(_read_epoch(record, str(file)) for record in records)
     except (OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise RunError(f"{file} is damaged: {short(str(error))}") from error
+        raise RunError(f"{file} is damaged: {one_line(error)}") from error
 
 
-def _read_epoch(record: Any, file: Path) -> Epoch:
+def _read_epoch(record: Mapping[str, object], source: str) -> Epoch:
     speed, valid = record["queries_per_second"], record.get("valid")
     return Epoch(
-        int(record["epoch"]),
-        _number(record["loss"]),
-        None if speed is None else _number(speed),
-        None if valid is None else read_results(valid, str(file)),
+        int(number(record["epoch"])),
+        number(record["loss"]),
+        None if speed is None else number(speed),
+        None if valid is None else Results.from_json(valid, source),
     )
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{short(value)} is no number")
-    return float(value)
-
-
-def _fraction(value: Any) -> float:
-    found = _number(value)
-    if not 0 <= found <= 1:
-        raise ValueError(f"{found} is not between 0 and 1")
-    return found

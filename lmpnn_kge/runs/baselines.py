@@ -1,21 +1,21 @@
-"""Methods that need no training, on any checkpoint: CQD and the frequency of tails."""
+"""Methods that need no training, evaluated on any checkpoint: CQD and the frequency of tails."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from lmpnn_kge.device import choose_device
-from lmpnn_kge.errors import ConfigError, DatasetError, QueryError, choices
-from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+from lmpnn_kge.errors import ConfigError, DatasetError, choices
+from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.cqd import Cqd, CqdBeam
 from lmpnn_kge.methods.frequency import Frequency
-from lmpnn_kge.methods.rank import Method
-from lmpnn_kge.methods.results import evaluate_split
-from lmpnn_kge.queries.sample import sample_store
-from lmpnn_kge.runs.inputs import Material, Sample, gather
-from lmpnn_kge.settings import DEFAULT, Decomposition, load_settings
+from lmpnn_kge.methods.method import Method
+from lmpnn_kge.methods.rank import evaluate_split
+from lmpnn_kge.methods.results import Results
+from lmpnn_kge.runs.inputs import Inputs, gather
+from lmpnn_kge.settings import DEFAULT, CqdSettings, load_settings
 
 METHODS = ("cqd", "cqd-beam", "frequency")
 
@@ -31,40 +31,31 @@ def evaluate_method(
     limit: int | None = None,
     settings: Mapping[str, Any] | None = None,
     device: str = "auto",
-    progress: Callable[[str, int], object] = lambda name, done: None,
-    tell: Callable[[str], object] = lambda note: None,
-    sample: Sample = sample_store,
-) -> dict[str, Any]:
-    """The metrics of a method on a checkpoint and its queries, which are found as `train` does.
+    listener: Listener = SILENT,
+) -> Results:
+    """Evaluate a method on a checkpoint and its queries, which are found as `train` finds them.
 
-    limit takes so many queries of each type at most, evenly spread; tell hears the notes before
-    anything is ranked.
+    limit takes at most that many queries per type, evenly spread.
     """
     if name not in METHODS:
-        raise ConfigError(f"no method is called {name!r}; {choices(name, METHODS)}")
-    material = gather(
-        checkpoint, backbone=backbone, dataset=dataset, queries=queries, sample=sample
+        raise ConfigError(f"there is no method {name!r}; {choices(name, METHODS)}")
+    inputs = gather(
+        checkpoint, backbone=backbone, dataset=dataset, queries=queries, listener=listener
     )
-    store = material.store
-    if split not in store.splits:
-        raise QueryError(
-            f"{material.queries} has no split {split!r}; {choices(split, store.splits)}"
-        )
-    method = _method(name, material, settings or {}, device)
-    for note in material.notes:
-        tell(note)
-    asked = store.splits[split]
-    return evaluate_split(method, split, asked, material.queries, limit, progress)
+    inputs.store.queries(split)  # an error before the work
+    method = _method(name, inputs, settings or {}, device)
+    for note in inputs.notes:
+        listener.note(note)
+    return evaluate_split(method, inputs.store, split, limit, listener)
 
 
-def _method(name: str, material: Material, settings: Mapping[str, Any], device: str) -> Method:
+def _method(name: str, inputs: Inputs, settings: Mapping[str, Any], device: str) -> Method:
     chosen = choose_device(device)
     if name == "frequency":
         if settings:
-            raise ConfigError("frequency has no settings")
-        if material.dataset is None:
-            raise DatasetError("frequency counts training edges: give --dataset DIR")
-        return Frequency.of(KnowledgeGraph.open(material.dataset), material.backbone)
-    decomposition = load_settings(Decomposition, [DEFAULT], settings)
-    moved = material.backbone.to(chosen)
-    return (Cqd if name == "cqd" else CqdBeam).of(moved, decomposition)
+            raise ConfigError("the method frequency has no settings")
+        if inputs.graph is None:
+            raise DatasetError("the method frequency counts training edges: give --dataset DIR")
+        return Frequency.of(inputs.graph, inputs.backbone)
+    cqd_settings = load_settings(CqdSettings, [DEFAULT], settings)
+    return (Cqd if name == "cqd" else CqdBeam).of(inputs.backbone.to(chosen), cqd_settings)

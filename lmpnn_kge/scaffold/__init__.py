@@ -1,4 +1,4 @@
-"""A new backbone as a complete small distribution, from templates."""
+"""A new backbone as a small Python project, written from templates."""
 
 from __future__ import annotations
 
@@ -10,21 +10,15 @@ from string import Template
 
 from lmpnn_kge.backbones.plugins import discover
 from lmpnn_kge.errors import PluginError, choices, short
-from lmpnn_kge.files import whole_folder
+from lmpnn_kge.files import atomic_folder
 
 TEMPLATES = Path(__file__).parent / "templates"
 
-#: Words of a name, as packages have them: it becomes part of a distribution's name and a module's.
+#: The form of a name, which becomes part of the names of a distribution and a module.
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 LONGEST = 40
 
-#: Sections of LibKGE's options, where those of a model stand beside them under its name.
-LIBKGE_SECTIONS = (
-    "console", "dataset", "eval", "import", "job", "kvsall", "model", "modules", "search", "train",
-    "user", "valid", "verbose",
-)  # fmt: skip
-
-#: An f for each type of score, to be replaced.
+#: A simple model for each score type, to be replaced by the author's own.
 TYPES = {
     "inner-product": {
         "about": "a relation weighs each coordinate of an entity.",
@@ -47,13 +41,24 @@ TYPES = {
 }
 
 
-def write_scaffold(name: str, score_type: str, into: str | Path | None = None) -> Path:
-    """Write the distribution of a backbone to a new folder, whole or not at all."""
+def write_scaffold(
+    name: str,
+    score_type: str,
+    out: str | Path | None = None,
+    *,
+    libkge_model: str | None = None,
+) -> Path:
+    """Write the project of a backbone to a new folder, atomically.
+
+    libkge_model is the class name of the model in LibKGE, if LibKGE has it.
+    """
     if score_type not in TYPES:
-        raise PluginError(f"no score is of type {score_type!r}; {choices(score_type, TYPES)}")
+        raise PluginError(f"there is no score type {score_type!r}; {choices(score_type, TYPES)}")
+    if libkge_model is not None and not libkge_model.isidentifier():
+        raise PluginError(f"{short(libkge_model)!r} is not the name of a class in LibKGE")
     check_name(name)
     distribution, module = f"lmpnn-kge-{name}", _module(name)
-    folder = Path(distribution if into is None else into)
+    folder = Path(distribution if out is None else out)
     test_file = f"test_{name.replace('-', '_')}.py"
     values = {
         "name": name,
@@ -61,6 +66,7 @@ def write_scaffold(name: str, score_type: str, into: str | Path | None = None) -
         "module": module,
         "class_name": _class_name(name),
         "test_file": test_file,
+        "libkge_models": f'    libkge_models = ("{libkge_model}",)\n' if libkge_model else "",
         **TYPES[score_type],
     }
     files = {
@@ -70,7 +76,7 @@ def write_scaffold(name: str, score_type: str, into: str | Path | None = None) -
         "README.md.txt": "README.md",
         "gitignore.txt": ".gitignore",
     }
-    with whole_folder(folder, may_replace=lambda _: False) as aside:
+    with atomic_folder(folder) as aside:
         (aside / "tests").mkdir()
         for template, file in files.items():
             text = Template((TEMPLATES / template).read_text(encoding="utf-8"))
@@ -79,18 +85,19 @@ def write_scaffold(name: str, score_type: str, into: str | Path | None = None) -
 
 
 def check_name(name: str) -> None:
-    """PluginError where no distribution can be called so, or another one is."""
+    """Raise PluginError if a name is not valid for a distribution, or is taken."""
     if not NAME.fullmatch(name) or len(name) > LONGEST:
         words = re.findall(r"[a-z0-9]+", re.sub(r"^lmpnn[-_]kge[-_]", "", name.lower()))
         near = "-".join(words).lstrip("0123456789-")
         hint = f", such as {near!r}" if NAME.fullmatch(near) and len(near) <= LONGEST else ""
         raise PluginError(
-            f"{short(name)!r} is no name for a backbone: use at most {LONGEST} small letters, "
-            f"digits and single hyphens, a letter first{hint}"
+            f"{short(name)!r} is not a valid name for a backbone: use at most {LONGEST} lower-case "
+            f"letters, digits and single hyphens, starting with a letter{hint}"
         )
     if name.startswith("lmpnn-kge"):
         raise PluginError(
-            f"{name!r} would become lmpnn-kge-{name}; leave lmpnn-kge out of the name"
+            f"the project of {name!r} would be called lmpnn-kge-{name}; leave lmpnn-kge out of "
+            "the name"
         )
     for plugin in discover():
         if _module(plugin.name) == _module(name):
@@ -107,7 +114,7 @@ def _module(name: str) -> str:
 
 
 def _class_name(name: str) -> str:
-    """In capitals; what Python, the templates or LibKGE call something else becomes a Model."""
+    """Capitalised words; Model is added if Python or the templates use the name already."""
     words = "".join(word.capitalize() for word in name.split("-"))
     taken = keyword.iskeyword(words) or words in ("Backbone", "ScoreType", "BackboneTests")
-    return f"{words}Model" if taken or words.lower() in LIBKGE_SECTIONS else words
+    return f"{words}Model" if taken else words

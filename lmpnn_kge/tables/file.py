@@ -1,8 +1,8 @@
-"""Tables as files: rows that each change some settings of a base, one in a line.
+"""Tables as YAML files: every line is a row, which changes some settings of a base.
 
     ε = 0: {epsilon: 0}
 
-`configs/tables/` has the paper's; a user's own is any file of such lines.
+`configs/tables/` has the tables of the paper; a user may write other files of such lines.
 """
 
 from __future__ import annotations
@@ -12,9 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from lmpnn_kge.errors import ConfigError, short
-from lmpnn_kge.settings import DEFAULT, Config, find_file, load_config, make_settings, read_mapping
+from lmpnn_kge.settings import (
+    DEFAULT,
+    TrainSettings,
+    find_file,
+    load_config,
+    make_settings,
+    read_mapping,
+)
 
-#: The row that changes nothing, which no file has to name.
+#: The row that changes nothing; files need not name it.
 BASE = "base"
 
 FOLDER = "tables"
@@ -24,8 +31,8 @@ def read_table(
     table: str | Path,
     config: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
-) -> dict[str, Config]:
-    """All settings of every row of a shipped table or of a file, by name; the base comes first."""
+) -> dict[str, TrainSettings]:
+    """All settings of every row of a shipped table or a file, by name; the base comes first."""
     base = load_config(DEFAULT if config is None else config, settings)
     file = find_file(FOLDER, table, "table")
     rows = {BASE: base}
@@ -38,9 +45,11 @@ def read_table(
                 "{epsilon: 0}"
             )
         if name == BASE and changes:
-            raise ConfigError(f"{file}: {BASE!r} is the row that changes nothing; choose a name")
+            raise ConfigError(
+                f"{file}: {BASE!r} is the row that changes nothing; choose another name"
+            )
         try:
-            rows[name] = make_settings(Config, {**vars(base), **changes})
+            rows[name] = make_settings(TrainSettings, {**vars(base), **changes})
         except ConfigError as error:
             raise ConfigError(f"{file}: the row {name!r}: {error}") from error
     return rows

@@ -1,65 +1,67 @@
-"""What the report on a table begins with: its rows, and what the paper prints for the same ones."""
+"""The section that a report on a table begins with: its rows, beside those of the paper."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from lmpnn_kge.methods.results import AVERAGES, column, columns_of, mean_of, percent_of
-from lmpnn_kge.reports.document import Block, Cell, Table
+from lmpnn_kge.methods.results import AVERAGES, Results, columns_of, percent_row
+from lmpnn_kge.methods.table import NONE, Cell, Table, mean_of, percent
+from lmpnn_kge.reports.document import Block
 from lmpnn_kge.reports.published import Published
-from lmpnn_kge.reports.report import Section
-from lmpnn_kge.reports.tables import NONE, printed_values, published_name, signed
+from lmpnn_kge.reports.sections import Section
+from lmpnn_kge.reports.tables import published_rows, signed
 
 
 @dataclass(frozen=True)
-class Line:
-    """A row with results, one for each seed, and what it is compared with."""
+class TableRow:
+    """A row with its results, one for each seed, and the rows to compare it with."""
 
     label: str
-    results: Sequence[Mapping[str, Any]]
+    results: Sequence[Results]
     base: str | None = None  # the label of the row that it changes
     published: Published | None = None
 
+    def values(self, column: str) -> list[float | None]:
+        """The MRR of a type or an average, for each seed."""
+        return [results.mrr.get(column) for results in self.results]
 
-def table_section(lines: Sequence[Line]) -> Section:
-    """All rows, then the published ones; and what each change does to the averages."""
-    blocks: list[Block] = [_rows(lines)]
-    by_label = {line.label: line for line in lines}
-    changes = [list(_change(line, by_label)) for line in lines]
-    if any(cells for cells in changes):
+
+def table_section(rows: Sequence[TableRow]) -> Section:
+    """All rows, then the published ones; and the effect of each change on the averages."""
+    blocks: list[Block] = [_mrr_table(rows)]
+    by_label = {row.label: row for row in rows}
+    changes = [(row.label, list(_change(row, by_label))) for row in rows]
+    if any(cells for _, cells in changes):
         header = [c for a in AVERAGES for c in (a, "change", f"published {a}", "change")]
-        caption = "Each row beside what the paper prints for it, per cent; change: from the base."
-        rows = [[line.label, *cells] for line, cells in zip(lines, changes, strict=True) if cells]
-        blocks.append(Table(["", *header], rows, caption))
+        caption = (
+            "Each row beside that of the paper, in percent; change: the difference from the base."
+        )
+        shown = [[label, *cells] for label, cells in changes if cells]
+        blocks.append(Table(["", *header], shown, caption))
     return Section("The table", blocks, first=True)
 
 
-def _rows(lines: Sequence[Line]) -> Table:
-    columns = columns_of([found for line in lines for found in line.results])
+def _mrr_table(rows: Sequence[TableRow]) -> Table:
+    columns = columns_of(results.mrr for row in rows for results in row.results)
     cells: list[list[Cell]] = [
-        [line.label, *(percent_of(column(line.results, name)) or NONE for name in columns)]
-        for line in lines
+        [row.label, *percent_row([results.mrr for results in row.results], columns)] for row in rows
     ]
-    rows = {published_name(line.published): line.published for line in lines if line.published}
-    for name, row in rows.items():
-        printed = printed_values(row)
-        cells.append([name, *(f"{printed[c]:.1f}" if c in printed else NONE for c in columns)])
-    seeds = max(len(line.results) for line in lines)
-    caption = "MRR on test, per cent"
+    cells += published_rows(columns, [row.published for row in rows if row.published is not None])
+    seeds = max(len(row.results) for row in rows)
+    caption = "MRR on test in percent"
     caption += f"; the mean ± the standard deviation of {seeds} seeds." if seeds > 1 else "."
-    return Table(["", *columns], cells, caption, rules=[len(lines)])
+    return Table(["", *columns], cells, caption, rules=[len(rows)])
 
 
-def _change(line: Line, lines: Mapping[str, Line]) -> Iterator[Cell]:
-    """The averages with their difference from the base, here and in the paper, if it has both."""
-    base = lines.get(line.base or "")
-    if base is None or line.published is None or base.published is None:
+def _change(row: TableRow, rows: Mapping[str, TableRow]) -> Iterator[Cell]:
+    """The averages and their difference from the base, here and in the paper if it has both."""
+    base = rows.get(row.base or "")
+    if base is None or row.published is None or base.published is None:
         return
     for name in AVERAGES:
-        own, before = (mean_of(column(one.results, name)) for one in (line, base))
-        printed, first = (printed_values(row)[name] for row in (line.published, base.published))
-        yield percent_of(column(line.results, name)) or NONE
+        own, before = mean_of(row.values(name)), mean_of(base.values(name))
+        printed, first = row.published.printed[name], base.published.printed[name]
+        yield percent(row.values(name))
         yield NONE if own is None or before is None else signed(100 * (own - before))
         yield from (f"{printed:.1f}", signed(printed - first))

@@ -1,6 +1,6 @@
-"""The conformance kit: whether a backbone keeps the contract, one check at a time.
+"""The conformance kit: checks that a backbone keeps the contract.
 
-For pytest, in a plugin's tests; every check becomes a test:
+In a plugin's tests, a subclass of BackboneTests makes pytest run every check as a test:
 
     from lmpnn_kge.testing import BackboneTests
     from lmpnn_kge_shift import Shift
@@ -11,7 +11,7 @@ For pytest, in a plugin's tests; every check becomes a test:
         def phi(self, model, h, r, t):  # your paper's score of one triple, written naively
             return -(h + r - t).norm()
 
-and without it: `check_backbone("shift")`, or `lmpnn-kge backbones check shift`.
+Without pytest, call `check_backbone("shift")` or run `lmpnn-kge backbones check shift`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from unittest import SkipTest
 
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.open import read_checkpoint
-from lmpnn_kge.backbones.plugins import backbone_name, load_backbone
+from lmpnn_kge.backbones.plugins import backbone_class, backbone_name
 from lmpnn_kge.errors import PluginError
-from lmpnn_kge.graph.knowledge_graph import open_graph
+from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.runs.inputs import find_dataset
 from lmpnn_kge.testing.cost import memory, speed
 from lmpnn_kge.testing.files import checkpoint, round_trip
@@ -65,7 +65,7 @@ __all__ = [
     "make_subject",
 ]
 
-#: All of them, in the order in which they are best read.
+#: All checks, simple ones first.
 CHECKS: tuple[Check, ...] = (
     declaration, widths, shapes, dtypes, devices, moves, batch, determinism, frozen, gradient,
     trainable, messages, inverse, involution, score_type, distance, phi, round_trip, checkpoint,
@@ -80,10 +80,11 @@ def check_backbone(
     dataset: str | Path | None = None,
     phi: Phi | None = None,
 ) -> list[Outcome]:
-    """Run all checks on a backbone, a class or the name of an installed one.
+    """Run all checks on a backbone, given as a class or by its installed name.
 
-    checkpoint is a file that it should read; dataset is its folder, looked for in the usual places
-    if not given; phi is the score of one triple by the author's own formula.
+    checkpoint is a file that the backbone should open. dataset is the folder of the checkpoint's
+    graph; by default it is searched for as `train` does. phi is the score of one triple by the
+    author's own formula.
     """
     subject = make_subject(backbone, checkpoint, dataset, phi)
     return [check.on(subject) for check in CHECKS]
@@ -95,37 +96,39 @@ def make_subject(
     dataset: str | Path | None = None,
     phi: Phi | None = None,
 ) -> Subject:
-    """What the checks are given; LmpnnError where there is no such backbone, file or folder."""
-    kind = load_backbone(backbone) if isinstance(backbone, str) else backbone
+    """Collect what the checks need; LmpnnError if the backbone, file or folder does not exist."""
+    model = backbone_class(backbone) if isinstance(backbone, str) else backbone
     file = None if checkpoint is None else read_checkpoint(checkpoint)
-    folder = None if dataset is None else open_graph(dataset).folder
+    folder = None if dataset is None else KnowledgeGraph.open(dataset).folder
     if file is not None and folder is None:
         folder = find_dataset(file.dataset, file.path)
-    return Subject(kind, file, folder, phi, "" if file is None else _installed_name(kind))
+    return Subject(model, file, folder, phi, "" if file is None else _installed_name(model))
 
 
-def _installed_name(kind: type[Backbone]) -> str:
+def _installed_name(model: type[Backbone]) -> str:
     try:
-        return backbone_name(kind)
-    except PluginError:  # a class that is tested before it is installed
+        return backbone_name(model)
+    except PluginError:  # the class is tested before it is installed
         return ""
 
 
 class BackboneTests:
-    """A test for each check; a subclass names the backbone, and pytest runs it."""
+    """One pytest test per check; a subclass names the backbone."""
 
+    #: The backbone class, or the name under which it is installed.
     backbone: ClassVar[type[Backbone] | str]
-    #: A checkpoint that it should read, and its dataset folder if that is in no usual place.
+    #: A checkpoint that the backbone should open, and its dataset folder if `train` cannot find it.
     checkpoint: ClassVar[str | Path | None] = None
     dataset: ClassVar[str | Path | None] = None
-    #: def phi(self, model, h, r, t): the score of one triple by your own formula, a number;
-    #: h and t are rows of the entity table, r one of the relation table, model has further fields.
+    #: def phi(self, model, h, r, t): the score of one triple by your own formula, as a number.
+    #: h and t are rows of the entity table, r is a row of the relation table, and model is the
+    #: backbone with its own fields.
     phi: Any = None
 
 
 def _test(check: Check) -> Callable[[BackboneTests], None]:
     def test(self: BackboneTests) -> None:
-        __tracebackhide__ = True  # pytest shows what was found, not how
+        __tracebackhide__ = True  # pytest then shows the finding only
         given = (self.backbone, self.checkpoint, self.dataset, self.phi)
         outcome = check.on(make_subject(*given))
         if outcome.status == "skipped":

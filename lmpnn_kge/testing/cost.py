@@ -1,4 +1,4 @@
-"""Checks of what a message costs. Machines differ: only orders of magnitude fail."""
+"""Checks of the cost of a message. Machines differ, so only orders of magnitude fail."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from torch.overrides import TorchFunctionMode
 from lmpnn_kge.testing.forward import relation_ids, states, tensors_in
 from lmpnn_kge.testing.outcome import Subject, check, demand
 
-COST = "A message costs what its width costs"
+COST = "The cost of a message grows with its width"
 
-#: Times as slow as a matrix product of the same rows and width.
+#: How many times slower than a matrix product of the same rows and width f may be.
 SLOW = 10_000
 
-#: How much more memory a message may take where it is four times as wide; a matrix takes 16 times.
+#: How many times more memory a message may need if it is four times wider; a matrix needs 16 ×.
 GROWTH = 8
 
 
 @check(COST)
 def speed(subject: Subject) -> str:
-    """f is within orders of magnitude of a matrix product of its width."""
+    """f is not orders of magnitude slower than a matrix product of its width."""
     model = subject.make(64)
     z, ids = states(model, 2048), relation_ids(model, 2048)
     square = torch.randn(model.dim, model.dim)
@@ -40,7 +40,7 @@ def speed(subject: Subject) -> str:
 
 
 def _seconds(call: Callable[[], object]) -> float:
-    """Of computing, the best of a few runs, after one to warm up."""
+    """CPU time of a call: the best of a few runs, after one to warm up."""
     call()
     times = []
     for _ in range(5):
@@ -51,7 +51,7 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 class _Largest(TorchFunctionMode):
-    """Remembers the most memory that one tensor has behind it."""
+    """Records the size of the largest storage behind any tensor."""
 
     size = 0
 
@@ -66,23 +66,23 @@ class _Largest(TorchFunctionMode):
 
 @check(COST)
 def memory(subject: Subject) -> str:
-    """The memory of a message grows with the width, not with its square."""
+    """The memory of a message grows with its width, not with the square of its width."""
     narrow, wide = _numbers(subject, 32), _numbers(subject, 128)
     growth = wide[1] / narrow[1] * 4 * narrow[0] / wide[0]
     demand(
         growth < GROWTH,
         f"messages of width {wide[0]} that take about {wide[0] / narrow[0]:.0f} × the memory of "
-        f"those of width {narrow[0]}",
+        f"messages of width {narrow[0]}",
         f"{wide[1] / narrow[1]:.1f} ×: {wide[1]:,.0f} numbers for each; is a matrix copied for "
-        "each row? matmul_by_relation copies none",
+        "each row? matmul_by_relation avoids that",
     )
     return f"{wide[1] / wide[0]:.1f} × its width"
 
 
 def _numbers(subject: Subject, width: int) -> tuple[int, float]:
-    """The width, and the numbers per message in the largest tensor that f makes.
+    """Width, and numbers per message in the largest tensor that f makes.
 
-    On torch's meta device, where a tensor has a size and takes no memory.
+    Measured on torch's meta device, where a tensor has a size and needs no memory.
     """
     model = subject.make(width, entities=2, relations=2).to("meta")
     rows = 2**16

@@ -1,4 +1,4 @@
-"""Checks of f by itself: its shapes, types and devices, and that it is a function of its input."""
+"""Checks of f alone: shapes, types, devices, gradients, and that it is a pure function."""
 
 from __future__ import annotations
 
@@ -13,58 +13,58 @@ from torch.overrides import TorchFunctionMode
 
 from lmpnn_kge.backbones.contract import Backbone, ScoreType
 from lmpnn_kge.errors import BackboneError
-from lmpnn_kge.testing.outcome import Subject, Unmet, check, demand, demand_same, told
+from lmpnn_kge.testing.outcome import Subject, Unmet, check, demand, demand_same, error_line
 
-#: Messages in a batch.
+#: Number of messages in a batch.
 ROWS = 16
 
-#: Widths that are asked for.
+#: Entity widths to try.
 WIDTHS = range(1, 25)
 
 FORWARD = "forward(heads, relations)"
-FUNCTION = "f is a function"
+FUNCTION = "f is a pure function"
 
 
 def states(backbone: Backbone, rows: int = ROWS, seed: int = 1) -> Tensor:
-    """Random states of nodes, which need not be entities."""
+    """Make random states of nodes, which need not be entities, [rows, d]."""
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(rows, backbone.dim, generator=generator).to(backbone.entities.dtype)
 
 
 def relation_ids(backbone: Backbone, rows: int = ROWS) -> Tensor:
-    """Ids of all relations and their inverses, in turn."""
+    """Make ids of all relations and their inverses in turn, [rows]."""
     return torch.arange(rows) % (2 * backbone.num_relations)
 
 
 @check("relation_width(dim)")
 def widths(subject: Subject) -> str:
-    """Every width either works or raises BackboneError, and entity_width names one that works."""
-    kind, usable = subject.kind, []
-    for asked in WIDTHS:
-        named = kind.entity_width(asked)
+    """Every width works or raises BackboneError, and entity_width returns one that works."""
+    backbone, usable = subject.backbone, []
+    for width in WIDTHS:
+        nearest = backbone.entity_width(width)
         demand(
-            type(named) is int and named > 0 and kind.entity_width(named) == named,
-            f"a width from entity_width({asked}) that it keeps when asked for it",
-            f"{named!r}",
+            type(nearest) is int and nearest > 0 and backbone.entity_width(nearest) == nearest,
+            f"entity_width({width}) to return a width that it leaves as it is",
+            f"{nearest!r}",
         )
         try:
-            model = kind.random(3, 2, asked, reciprocal=True)
+            model = backbone.random(3, 2, width, reciprocal=True)
         except BackboneError as error:
             demand(
-                named != asked,
-                f"a backbone with entities of width {asked}, which entity_width names",
+                nearest != width,
+                f"a backbone with entities of width {width}, which entity_width returns",
                 str(error),
             )
             continue
-        _demand_width(model, asked)
+        _demand_width(model, width)
         demand(
-            named == asked,
-            f"entity_width({asked}) = {asked}, for that width works",
-            str(named),
+            nearest == width,
+            f"entity_width({width}) = {width} because that width works",
+            str(nearest),
         )
-        usable.append(asked)
-    for named in {kind.entity_width(asked) for asked in WIDTHS} - {*WIDTHS}:
-        _demand_width(kind.random(3, 2, named, reciprocal=True), named)
+        usable.append(width)
+    for nearest in {backbone.entity_width(width) for width in WIDTHS} - {*WIDTHS}:
+        _demand_width(backbone.random(3, 2, nearest, reciprocal=True), nearest)
     shown = ", ".join(map(str, usable[:5])) + (", …" if len(usable) > 5 else "")
     return f"d = {shown}"
 
@@ -74,14 +74,14 @@ def _demand_width(model: Backbone, width: int) -> None:
     try:
         shape = model.forward(states(model, 2), relation_ids(model, 2)).shape
     except Exception as error:
-        found = f"with relation_width({width}) = {model.relations.shape[1]}, {told(error)}"
+        found = f"with relation_width({width}) = {model.relations.shape[1]}, {error_line(error)}"
         raise Unmet(expected, found) from error
     demand(shape == (2, width), expected, f"shape {list(shape)}")
 
 
 @check(FORWARD)
 def shapes(subject: Subject) -> str:
-    """f takes any number of heads [n, d] and ids [n] to [n, d], and all scores are [n, E]."""
+    """f maps any number of heads [n, d] and ids [n] to [n, d], and all scores are [n, E]."""
     for reciprocal in subject.forms:
         model = subject.make(reciprocal=reciprocal)
         for rows in (0, 1, ROWS):
@@ -89,7 +89,7 @@ def shapes(subject: Subject) -> str:
             found = model.forward(z, ids)
             demand(
                 isinstance(found, Tensor) and found.shape == z.shape,
-                f"f of {rows} heads of shape {list(z.shape)}",
+                f"f of {rows} heads to have shape {list(z.shape)}",
                 f"shape {list(found.shape)}" if isinstance(found, Tensor) else repr(found),
             )
             scores = model.score_tails(torch.zeros(rows, dtype=torch.int64), ids)
@@ -100,32 +100,32 @@ def shapes(subject: Subject) -> str:
 
 @check("Fields that are tensors move with")
 def dtypes(subject: Subject) -> str:
-    """f and the scores come in the floating point type of the tables, float32 and float64."""
+    """f and the scores have the floating point type of the tables, float32 or float64."""
     single = subject.make()
     double = single.to(dtype=torch.float64)
     for model in (single, double):
         wanted = model.entities.dtype
         z, ids = states(model), relation_ids(model)
         found = model.forward(z, ids).dtype
-        demand(found == wanted, f"f(h, r) in {wanted} from tables in it", f"{found}")
+        demand(found == wanted, f"f(h, r) in {wanted} from tables in {wanted}", f"{found}")
         found = model.score_tails(ids % model.num_entities, ids).dtype
-        demand(found == wanted, f"scores in {wanted} from tables in it", f"{found}")
+        demand(found == wanted, f"scores in {wanted} from tables in {wanted}", f"{found}")
     z, ids = states(double), relation_ids(double)
     exact = double.forward(z, ids)
     rough = single.forward(z.float(), ids).double()
-    demand_same(rough, exact, "f in float32 near to f in float64", 1e-3)
+    demand_same(rough, exact, "f in float32 close to f in float64", 1e-3)
     demand(
         not torch.equal(double.forward(z * (1 + 1e-9), ids), exact),
         "float64 in every step",
-        "that a change of h by 1e-9 is lost, as in float32",
+        "a change of h by 1e-9 is lost, as in float32",
     )
     return "float32, float64"
 
 
 class _OnlyOn(TorchFunctionMode):
-    """Unmet as soon as an operation takes or makes a tensor of another device.
+    """Raises Unmet as soon as an operation takes or makes a tensor on another device.
 
-    Single numbers may be anywhere, as torch allows.
+    Single numbers may be on any device, as torch allows.
     """
 
     def __init__(self, device: str):
@@ -153,7 +153,7 @@ class _OnlyOn(TorchFunctionMode):
 
 
 def tensors_in(value: object) -> Iterator[Tensor]:
-    """All tensors in lists, tuples, dictionaries and modules."""
+    """Yield all tensors in lists, tuples, dictionaries and modules."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, torch.nn.Module):
@@ -167,7 +167,7 @@ def tensors_in(value: object) -> Iterator[Tensor]:
 
 @check("shapes must not depend on data")
 def devices(subject: Subject) -> str:
-    """Messages, scores and gradients need no data and stay on the device of the tables."""
+    """Messages, scores and gradients stay on the device of the tables and read no values."""
     model = subject.make().to("meta")
     z = torch.empty(ROWS, model.dim, device="meta", requires_grad=True)
     ids = torch.empty(ROWS, dtype=torch.int64, device="meta")
@@ -181,8 +181,8 @@ def devices(subject: Subject) -> str:
         scores.sum().backward()
     except (RuntimeError, NotImplementedError, TypeError) as error:
         raise Unmet(
-            "no step that asks for numbers: no item, no nonzero, no shape that depends on data",
-            f"on torch's meta device, {told(error)}",
+            "no step that reads values: no item, no nonzero, no shape that depends on data",
+            f"on torch's meta device, {error_line(error)}",
         ) from error
     wanted = [ROWS, model.num_entities]
     demand(list(scores.shape) == wanted, f"scores {wanted}", f"{list(scores.shape)}")
@@ -191,12 +191,12 @@ def devices(subject: Subject) -> str:
 
 @check("A row must not depend on the others in its batch")
 def batch(subject: Subject) -> str:
-    """A row of f does not depend on the others in its batch, their order or their number."""
+    """A row of f does not depend on the other rows in its batch, their order or their number."""
     model = subject.make(dtype=torch.float64)
     z, ids = states(model), relation_ids(model)
     together = model.forward(z, ids)
     alone = torch.cat([model.forward(z[i : i + 1], ids[i : i + 1]) for i in range(ROWS)])
-    demand_same(together, alone, "of each row in a batch what it gives alone")
+    demand_same(together, alone, "the same row in a batch as alone")
     order = torch.randperm(ROWS)
     expected = "the same rows from the same batch in another order"
     demand_same(model.forward(z[order], ids[order]), together[order], expected)
@@ -209,7 +209,7 @@ def batch(subject: Subject) -> str:
 
 @check(FUNCTION)
 def determinism(subject: Subject) -> str:
-    """f gives the same for the same input, whatever was computed before or drawn."""
+    """f gives the same output for the same input, independent of earlier calls and of the seed."""
     model = subject.make(dtype=torch.float64)
     z, ids = states(model), relation_ids(model)
     first = model.forward(z, ids)
@@ -223,34 +223,34 @@ def determinism(subject: Subject) -> str:
 
 @check(FUNCTION)
 def frozen(subject: Subject) -> str:
-    """f changes neither its arguments nor its tables, and no gradient reaches these."""
+    """f changes neither its arguments nor its tables, and no gradient reaches the tables."""
     made = subject.make()
-    wanting: dict[str, Any] = {n: t.clone().requires_grad_() for n, t in made.tensors().items()}
-    model = dataclasses.replace(made, **wanting)
+    leaves: dict[str, Any] = {n: t.clone().requires_grad_() for n, t in made.tensors().items()}
+    model = dataclasses.replace(made, **leaves)
     before = {name: tensor.detach().clone() for name, tensor in model.tensors().items()}
     z, ids = states(model), relation_ids(model)
     arguments = {"heads": z, "relations (ids)": ids}
     copies = {name: tensor.clone() for name, tensor in arguments.items()}
     found = model.forward(z, ids)
     for name, tensor in arguments.items():
-        demand(torch.equal(tensor, copies[name]), f"{name} as they were", "they changed in place")
+        demand(torch.equal(tensor, copies[name]), f"{name} unchanged", "they are changed in place")
     demand(
         not found.requires_grad,
-        "no gradient for f of heads that need none",
-        "that it asks for one: some tensor in f is a parameter",
+        "f without a gradient if its heads have none",
+        "it requires one: some tensor in f is a parameter",
     )
     z = z.requires_grad_()
     model.score_entities(model.message(z, ids), ids).sum().backward()
     for name, tensor in model.tensors().items():
-        reached = tensor.requires_grad or wanting[name].grad is not None
-        demand(not reached, f"no gradient for {name}", "that one reaches it: keep it detached")
-        demand(torch.equal(tensor, before[name]), f"{name} as before", "that calls change it")
-    return f"{', '.join(before)} stand still"
+        reached = tensor.requires_grad or leaves[name].grad is not None
+        demand(not reached, f"no gradient for {name}", "one reaches it: keep it detached")
+        demand(torch.equal(tensor, before[name]), f"{name} unchanged", "calls change it")
+    return f"{', '.join(before)} stay the same"
 
 
 @check(FORWARD)
 def gradient(subject: Subject) -> str:
-    """A gradient reaches h, and it is the derivative of f."""
+    """A gradient reaches h and is the derivative of f."""
     model = subject.make(dtype=torch.float64)
     z, ids = states(model).requires_grad_(), relation_ids(model)
     weights = states(model, seed=3)
@@ -259,7 +259,7 @@ def gradient(subject: Subject) -> str:
         return (model.forward(z, ids) * weights).sum()
 
     total = value(z)
-    demand(total.requires_grad, "a gradient for h", "none: f leaves autograd on the way")
+    demand(total.requires_grad, "a gradient for h", "none: f leaves autograd")
     (found,) = torch.autograd.grad(total, z, allow_unused=True)
     if found is None or not found.abs().sum() > 0:
         raise Unmet("a gradient for h", "none: f does not depend on h")
@@ -268,7 +268,7 @@ def gradient(subject: Subject) -> str:
 
 @check("Fields that are tensors")
 def trainable(subject: Subject) -> str:
-    """Scores are made of the tensors in its fields, so that `pretrain` can train them."""
+    """Scores depend on all tensors in fields, so that `pretrain` can train them."""
     made = subject.make(reciprocal=True, dtype=torch.float64)
     tensors = {name: t.clone().requires_grad_() for name, t in made.tensors().items()}
     ids = relation_ids(made)
@@ -281,16 +281,16 @@ def trainable(subject: Subject) -> str:
 
     total = value(tensors)
     gradients = torch.autograd.grad(total, list(tensors.values()), allow_unused=True)
-    still = {name: tensor.detach() for name, tensor in tensors.items()}
+    fixed = {name: tensor.detach() for name, tensor in tensors.items()}
     for name, found in zip(tensors, gradients, strict=True):
         if found is None:
             raise Unmet(f"a gradient for {name}", "none: scores do not depend on this field")
-        _gap(lambda t, name=name: value({**still, name: t}), still[name], found, name)  # type: ignore[misc]
+        _gap(lambda t, name=name: value({**fixed, name: t}), fixed[name], found, name)  # type: ignore[misc]
     return ", ".join(tensors)
 
 
 def _gap(value: Callable[[Tensor], Tensor], at: Tensor, gradient: Tensor, name: str) -> float:
-    """How far a gradient is from differences along a few directions, as a share of its size."""
+    """Relative error of a gradient against differences along a few directions."""
     gaps, step = [], 1e-6
     size = step * max(1e-6, gradient.norm().item())
     for seed in range(3):
@@ -301,7 +301,7 @@ def _gap(value: Callable[[Tensor], Tensor], at: Tensor, gradient: Tensor, name: 
         gaps.append(abs(difference - slope) / size)
         demand(
             gaps[-1] < 1e-3,
-            f"the gradient of f by {name}: {difference / step:.4g} along some direction",
+            f"the gradient of f by {name}: {difference / step:.4g} along a direction",
             f"{slope / step:.4g}",
         )
     return max(gaps)
@@ -309,7 +309,7 @@ def _gap(value: Callable[[Tensor], Tensor], at: Tensor, gradient: Tensor, name: 
 
 @check("Fields that are tensors move with")
 def moves(subject: Subject) -> str:
-    """Every tensor is a field, and all of them go where `.to` sends the backbone."""
+    """Every tensor is a field, and `.to` moves all of them."""
     model = subject.make()
     z, ids = states(model), relation_ids(model)
     before = model.forward(z, ids)
@@ -320,8 +320,8 @@ def moves(subject: Subject) -> str:
         for tensor in tensors_in(value):
             demand(
                 id(tensor) in known,
-                "every tensor a field of the dataclass, which `.to` moves",
-                f"{name} with one of shape {list(tensor.shape)}",
+                "every tensor in a field of the dataclass, which `.to` moves",
+                f"a tensor of shape {list(tensor.shape)} in {name}",
             )
     for name, tensor in model.to("meta").tensors().items():
         demand(tensor.is_meta, f"{name} on another device after .to(device)", str(tensor.device))
@@ -330,10 +330,10 @@ def moves(subject: Subject) -> str:
         wanted = torch.float64
         demand(tensor.dtype == wanted, f"{name} in {wanted} after .to(dtype=…)", str(tensor.dtype))
     back = double.to(dtype=torch.float32)
-    demand_same(back.forward(z, ids), before, "the same f there and back", 1e-4)
+    demand_same(back.forward(z, ids), before, "the same f after float64 and back", 1e-4)
     return ", ".join(model.tensors())
 
 
-def _is_cached(kind: type[Backbone], name: str) -> bool:
-    """Whether it is worked out from fields, and goes when they do."""
-    return isinstance(getattr(kind, name, None), cached_property)
+def _is_cached(backbone: type[Backbone], name: str) -> bool:
+    """Whether an attribute is computed from fields, so that a copy computes it again."""
+    return isinstance(getattr(backbone, name, None), cached_property)

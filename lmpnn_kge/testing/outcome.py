@@ -1,4 +1,4 @@
-"""What a check is given, and what comes of it."""
+"""The subject of a check, and its outcome."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from lmpnn_kge.backbones.checkpoint import Checkpoint
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.errors import short
 
-#: Where the rules are written that the checks are about.
+#: The text that has the rules of the checks.
 CONTRACT = "CONTRIBUTING.md#the-contract"
 
-#: φ of one triple as an author would write it: (backbone, h [d], r [w], t [d]) -> a number.
+#: φ of one triple by the author's formula: (backbone, h [d], r [w], t [d]) -> a number.
 Phi = Callable[[Backbone, Tensor, Tensor, Tensor], Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A backbone to check, and what else its author has to check it with."""
+    """A backbone to check, with an optional checkpoint and formula of its author."""
 
-    kind: type[Backbone]
+    backbone: type[Backbone]
     checkpoint: Checkpoint | None = None
     dataset: Path | None = None  # of the checkpoint
     phi: Phi | None = None
-    name: str = ""  # under which it is installed, if it is
+    name: str = ""  # under which it is installed, or empty
 
     @property
     def has_inverse(self) -> bool:
-        width = self.kind.entity_width(8)
-        rows = torch.zeros(1, self.kind.relation_width(width) or width)
-        return self.kind.invert(rows) is not None
+        width = self.backbone.entity_width(8)
+        rows = torch.zeros(1, self.backbone.relation_width(width) or width)
+        return self.backbone.invert(rows) is not None
 
     @property
     def forms(self) -> list[bool]:
-        """What `reciprocal` can be: with inverses that are derived, if it has any, and trained."""
+        """Possible values of `reciprocal`: plain models need an analytic inverse."""
         return [False, True] if self.has_inverse else [True]
 
     def make(
@@ -54,17 +54,16 @@ class Subject:
         dtype: torch.dtype | None = None,
         **fields: Any,
     ) -> Backbone:
-        """A random one of about this width; plain where the model allows it."""
+        """Make a random backbone of about this width; plain if the model allows it."""
         if reciprocal is None:
             reciprocal = self.forms[0]
-        made = self.kind.random(
-            entities, relations, self.kind.entity_width(width), reciprocal=reciprocal, **fields
-        )
+        dim = self.backbone.entity_width(width)
+        made = self.backbone.random(entities, relations, dim, reciprocal=reciprocal, **fields)
         return made if dtype is None else made.to(dtype=dtype)
 
 
 class Unmet(AssertionError):
-    """Something else came than what the contract promises."""
+    """The contract promises one thing, and the backbone does another."""
 
     def __init__(self, expected: str, found: str):
         super().__init__(f"expected {expected}; found {found}")
@@ -72,7 +71,7 @@ class Unmet(AssertionError):
 
 
 class Skipped(Exception):
-    """There is nothing to check, and why."""
+    """The check does not apply; the message says why."""
 
 
 def demand(holds: bool, expected: str, found: str) -> None:
@@ -81,7 +80,7 @@ def demand(holds: bool, expected: str, found: str) -> None:
 
 
 def demand_same(found: Tensor, wanted: Tensor, expected: str, tolerance: float = 1e-8) -> None:
-    """Unmet where two tensors differ by more than a share of the largest number in them."""
+    """Raise Unmet if tensors differ by more than tolerance, relative to their largest number."""
     if found.shape != wanted.shape:
         raise Unmet(expected, f"shapes {list(found.shape)} and {list(wanted.shape)}")
     if not found.numel():
@@ -94,15 +93,15 @@ def demand_same(found: Tensor, wanted: Tensor, expected: str, tolerance: float =
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one check."""
+    """The result of one check."""
 
     name: str
-    shows: str  # what it would show
+    shows: str  # the claim that was checked
     status: Literal["passed", "failed", "skipped"]
-    detail: str = ""  # figures, or why it was skipped
+    detail: str = ""  # figures if it passed, the reason if it was skipped
     expected: str | None = None
     found: str | None = None
-    where: str | None = None  # it is written
+    where: str | None = None  # the rule is written
     cause: Exception | None = None
 
     def __str__(self) -> str:
@@ -116,15 +115,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Check:
-    """One question to a backbone; run returns the figures to tell, or raises Unmet or Skipped."""
+    """A claim about a backbone; run returns figures to show, or raises Unmet or Skipped."""
 
     name: str
-    shows: str
-    rule: str  # words of the contract
+    shows: str  # the claim
+    rule: str  # a phrase of the contract
     run: Callable[[Subject], str]
 
     def on(self, subject: Subject) -> Outcome:
-        """Whatever a plugin raises is a finding, and stops no other check."""
+        """Run the check; any exception of the plugin becomes a finding."""
         where = f"{CONTRACT}, “{self.rule}”"
         try:
             with torch.random.fork_rng(devices=[]):
@@ -135,7 +134,8 @@ class Check:
         except Unmet as unmet:
             expected, found, cause = unmet.expected, unmet.found, unmet.__cause__
         except Exception as error:
-            expected, found, cause = f"{self.shows}, and no error on the way", told(error), error
+            expected, found = f"{self.shows}, without an error", error_line(error)
+            cause = error
         known = cause if isinstance(cause, Exception) else None
         return Outcome(
             self.name, self.shows, "failed", "", expected, found, where=where, cause=known
@@ -143,18 +143,18 @@ class Check:
 
 
 def check(rule: str) -> Callable[[Callable[[Subject], str]], Check]:
-    """Make a check of a function: its name, its docstring and the rule that it is about."""
+    """Decorator that makes a check from a function, with its name, docstring and a rule."""
 
-    def made(run: Callable[[Subject], str]) -> Check:
+    def decorate(run: Callable[[Subject], str]) -> Check:
         shows = " ".join((inspect.getdoc(run) or "").split()).removesuffix(".")
         return Check(run.__name__, shows, rule, run)
 
-    return made
+    return decorate
 
 
-def told(error: Exception) -> str:
-    """An error in a line, with the place where it was raised."""
+def error_line(error: Exception) -> str:
+    """Describe an error in one line, with the file and line that raised it."""
     message = short(" ".join(str(error).split()), 300)
     frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {message}{place}"
+    origin = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {message}{origin}"

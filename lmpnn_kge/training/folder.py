@@ -1,34 +1,38 @@
-"""Run folders: all that a training run is and was, each file written whole or not at all.
+"""Run folders: everything about a training, each file written atomically.
 
 run.json            provenance: versions, checkpoint and its hash, dataset, queries, command
-config.yaml         the settings, all of them
+config.yaml         all settings
 names.json          entities and relations, in the order of the backbone's rows
-state.safetensors   where training stands: network, optimiser, progress; what --resume reads
+state.safetensors   network, optimiser and progress: what --resume reads
 model.safetensors   the best network so far: what evaluation reads
 metrics.jsonl       a line for every epoch
-test.json           the metrics on the test queries
-test-merge.json     the same with disjunctions merged, or test-dnf.json, where a table asks for it
+test.json           the results on the test queries
+test-merge.json     the same with disjunctions merged (or test-dnf.json), if a table asks for it
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import platform
-import shlex
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import yaml
 
-from lmpnn_kge.errors import ConfigError, DatasetError, RunError, short
-from lmpnn_kge.files import UNFINISHED, check_place, whole_folder, write_whole
-from lmpnn_kge.settings import NO_YAML, Config, Recipe, Settings, make_settings, to_yaml
+from lmpnn_kge.errors import ConfigError, FileError, RunError, one_line, short
+from lmpnn_kge.files import UNFINISHED, atomic_folder, check_target, write_file
+from lmpnn_kge.graph.vocabulary import Vocabulary
+from lmpnn_kge.settings import (
+    NO_YAML,
+    PretrainSettings,
+    TrainingSettings,
+    TrainSettings,
+    make_settings,
+    to_yaml,
+)
+from lmpnn_kge.training.provenance import PretrainProvenance, Provenance, RunProvenance
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,75 +45,115 @@ except ImportError:  # Windows
 
 FORMAT = 1
 
-S = TypeVar("S", bound=Settings)
+#: The files of a training: where it stands, and a line for every epoch.
+STATE, METRICS = "state.safetensors", "metrics.jsonl"
+
+S = TypeVar("S", bound=TrainingSettings)
+P = TypeVar("P", bound=Provenance)
+
+
+@dataclass(frozen=True)
+class FolderKind(Generic[S, P]):
+    """What is trained in a folder: the mark in run.json, its settings and its provenance."""
+
+    mark: str
+    settings: type[S]
+    provenance: type[P]
+
+
+RUN = FolderKind("lmpnn-kge run", TrainSettings, RunProvenance)
+PRETRAINING = FolderKind("lmpnn-kge pretraining", PretrainSettings, PretrainProvenance)
 
 
 @dataclass(frozen=True, eq=False)
-class RunFolder(Generic[S]):
-    """A run on disk, of a network or of an embedding, as its settings say."""
+class RunFolder(Generic[S, P]):
+    """A training on disk."""
 
     path: Path
-    config: S
-    facts: Mapping[str, Any]
+    settings: S
+    provenance: P
 
     @classmethod
     def create(
-        cls, path: str | Path, config: S, facts: Mapping[str, Any], names: Mapping[str, Any]
-    ) -> RunFolder[S]:
-        """A new run that nothing has been computed for."""
+        cls,
+        path: str | Path,
+        kind: FolderKind[S, P],
+        settings: S,
+        provenance: P,
+        vocabulary: Vocabulary | None = None,
+    ) -> RunFolder[S, P]:
+        """A new run, for which nothing has been computed yet."""
         path = Path(path)
-        cls.check_new(path)
-        try:
-            with whole_folder(path, may_replace=lambda folder: False) as aside:
-                (aside / "config.yaml").write_text(to_yaml(config), encoding="utf-8")
-                (aside / "names.json").write_text(json.dumps(names) + "\n")
-                content = {"kind": config.kind, "format": FORMAT, **facts}
-                (aside / "run.json").write_text(json.dumps(content, indent=1) + "\n")
-        except DatasetError as error:
-            raise RunError(str(error)) from error
-        return cls.open(path, type(config))
-
-    @staticmethod
-    def check_new(path: str | Path) -> None:
-        """RunError where no new run can be begun, which is best known before the work."""
-        if is_run(Path(path)):
-            raise RunError(
-                f"{path} is a run already; go on with it with --resume, or choose another --out"
-            )
-        try:
-            check_place(path, may_replace=lambda folder: False)
-        except DatasetError as error:
-            raise RunError(str(error)) from error
+        check_new(path)
+        names = {} if vocabulary is None else vocabulary.to_json()
+        with atomic_folder(path) as aside:
+            (aside / "config.yaml").write_text(to_yaml(settings), encoding="utf-8")
+            (aside / "names.json").write_text(json.dumps(names) + "\n")
+            content = {"kind": kind.mark, "format": FORMAT, **provenance.to_json()}
+            (aside / "run.json").write_text(json.dumps(content, indent=1) + "\n")
+        return cls(path, settings, provenance)
 
     @classmethod
-    def open(cls, path: str | Path, kind: type[S]) -> RunFolder[S]:
-        """What is in a folder; kind is Config or Recipe."""
+    def open(cls, path: str | Path, kind: FolderKind[S, P]) -> RunFolder[S, P]:
+        """Read the settings and the provenance of a folder."""
         path = Path(path)
         if not path.exists():
             raise RunError(f"{path} does not exist; name the folder of a run")
-        facts = _run_facts(path)
-        if facts.get("kind") != kind.kind:
-            raise RunError(f"{path} is no run folder: it has no run.json of a run")
-        if facts.get("format") != FORMAT:
+        content = _read_mark(path)
+        if content.get("kind") != kind.mark:
             raise RunError(
-                f"{path} is a run of format {short(facts.get('format'))}, but this version reads "
-                f"format {FORMAT}; use the version that made it: {short(facts.get('made_by'))}"
+                f"{path} is not a run folder: run.json is missing or belongs to something else"
             )
-        if kind is Config:
-            _check_facts(facts, path / "run.json")
+        if content.get("format") != FORMAT:
+            raise RunError(
+                f"{path} is a run of format {short(content.get('format'))}, but this version reads "
+                f"format {FORMAT}; use the version that made it: {short(content.get('made_by'))}"
+            )
+        try:
+            provenance = kind.provenance.from_json(content)
+        except ValueError as error:
+            raise RunError(f"{path / 'run.json'} is damaged: {one_line(error)}") from error
         try:
             text = (path / "config.yaml").read_text(encoding="utf-8")
-            config = make_settings(kind, yaml.safe_load(text))
+            settings = make_settings(kind.settings, yaml.safe_load(text))
         except (OSError, ConfigError, TypeError, *NO_YAML) as error:
-            reason = " ".join(str(error).split())
-            raise RunError(f"{path / 'config.yaml'} is damaged: {reason}") from error
-        return cls(path, config, facts)
+            raise RunError(f"{path / 'config.yaml'} is damaged: {one_line(error)}") from error
+        return cls(path, settings, provenance)
+
+    def check_inputs(self, provenance: P, vocabulary: Vocabulary | None = None) -> None:
+        """RunError if the run began with other inputs."""
+        differing = self.provenance.differences(provenance)
+        if vocabulary is not None and not self.vocabulary().has_ids_of(vocabulary):
+            differing.append(f"the names in {provenance.dataset or 'the checkpoint'}")
+        if differing:
+            raise RunError(
+                f"{self.path} did not begin with {' and '.join(differing)}; choose another --out"
+            )
+
+    def check_settings(self, settings: S) -> None:
+        """ConfigError if the run began with other settings."""
+        ours, theirs = vars(self.settings), vars(settings)
+        differing = [key for key, value in ours.items() if theirs[key] != value]
+        if differing:
+            raise ConfigError(
+                f"{self.path} began with other settings of {', '.join(differing)}; leave them out, "
+                "or choose another --out"
+            )
+
+    def vocabulary(self) -> Vocabulary:
+        """The names of the backbone's rows."""
+        content = self.read_json("names.json")
+        try:
+            return Vocabulary.from_json(content)
+        except (KeyError, TypeError, ValueError) as error:
+            raise RunError(f"{self.path / 'names.json'} is damaged: {one_line(error)}") from error
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """RunError where another process trains in this folder; its end, however it comes, ends it.
+    def lock(self) -> Iterator[None]:
+        """Lock this folder; RunError if another process holds the lock.
 
-        What a killed one left half-written is taken away.
+        The operating system frees the lock when the process ends, however it ends. Files that a
+        killed process left unfinished are removed.
         """
         with (self.path / "run.json").open("rb") as stream:
             try:
@@ -119,23 +163,23 @@ class RunFolder(Generic[S]):
                 raise RunError(f"{self.path} is being trained by another process") from error
             except OSError:
                 pass  # a file system without locks
-            for left in self.path.glob(f".*{UNFINISHED}"):
+            for leftover in self.path.glob(f".*{UNFINISHED}"):
                 with suppress(OSError):
-                    left.unlink()
+                    leftover.unlink()
             yield
 
     def write(self, name: str, content: bytes) -> None:
-        """Put a file in its place; what was there before is kept until the new one is whole."""
+        """Write a file atomically: the old one stays until the new one is complete."""
         try:
-            write_whole(self.path / name, content)
-        except DatasetError as error:
+            write_file(content, self.path / name)
+        except FileError as error:
             raise RunError(f"{error}; {self.path} stays as it was last saved") from error
 
     def write_json(self, name: str, content: Any) -> None:
         self.write(name, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
 
     def write_tensors(self, name: str, tensors: Mapping[str, Tensor], facts: Any) -> None:
-        """Tensors with whatever belongs to them, in one file."""
+        """Write tensors and JSON facts to one file."""
         from safetensors.torch import save
 
         on_cpu = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
@@ -154,37 +198,45 @@ class RunFolder(Generic[S]):
         return _read_json(self.path / name)
 
     def read_tensors(self, name: str) -> tuple[dict[str, Tensor], Any]:
+        """Read what `write_tensors` wrote."""
+        with self._tensors(name) as content:
+            tensors = {key: content.get_tensor(key) for key in content.keys()}  # noqa: SIM118
+            return tensors, json.loads(content.metadata()["facts"])
+
+    def read_facts(self, name: str) -> Any:
+        """Read only the facts of what `write_tensors` wrote."""
+        with self._tensors(name) as content:
+            return json.loads(content.metadata()["facts"])
+
+    @contextmanager
+    def _tensors(self, name: str) -> Iterator[Any]:
         from safetensors import SafetensorError, safe_open
 
         file = self.path / name
         try:
             with safe_open(file, "pt") as content:
-                tensors = {key: content.get_tensor(key) for key in content.keys()}  # noqa: SIM118
-                return tensors, json.loads(content.metadata()["facts"])
+                yield content
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-            raise RunError(f"{file} is damaged or missing: {short(str(error))}") from error
+            raise RunError(f"{file} is damaged or missing: {one_line(error)}") from error
 
 
-def _check_facts(facts: Mapping[str, Any], file: Path) -> None:
-    """RunError where a run does not say what it is made of."""
-    try:
-        checkpoint, queries = facts["checkpoint"], facts["queries"]
-        texts = [facts["backbone"], facts["precision"], facts["dataset"] or ""]
-        texts += [checkpoint["file"], checkpoint["sha256"], queries["folder"]]
-    except (KeyError, TypeError) as error:
-        raise RunError(f"{file} is damaged: it lacks {error}") from error
-    if not all(isinstance(text, str) for text in texts):
-        raise RunError(f"{file} is damaged: it does not say what the run is made of")
+def check_new(path: str | Path) -> None:
+    """RunError or FileError if no run can begin here, which is best known before the work."""
+    if is_run(path):
+        raise RunError(
+            f"{path} is already a run; continue it with --resume, or choose another --out"
+        )
+    check_target(path)
 
 
-def is_run(path: Path, kind: type[Settings] | None = None) -> bool:
-    """Whether a folder is a run of any format, of a kind or of any."""
-    kinds = (Config.kind, Recipe.kind) if kind is None else (kind.kind,)
-    return _run_facts(path).get("kind") in kinds
+def is_run(path: str | Path, kind: FolderKind[Any, Any] | None = None) -> bool:
+    """Whether a folder is a run of any format, and of a kind if one is given."""
+    marks = (RUN.mark, PRETRAINING.mark) if kind is None else (kind.mark,)
+    return _read_mark(Path(path)).get("kind") in marks
 
 
-def _run_facts(path: Path) -> dict[str, Any]:
-    """What run.json says; nothing where there is none that can be read."""
+def _read_mark(path: Path) -> dict[str, Any]:
+    """The content of run.json; nothing if it is missing or cannot be read."""
     try:
         return _read_json(path / "run.json")
     except RunError:
@@ -195,29 +247,7 @@ def _read_json(file: Path) -> dict[str, Any]:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise RunError(f"{file} is damaged or missing: {short(str(error))}") from error
+        raise RunError(f"{file} is damaged or missing: {one_line(error)}") from error
     if not isinstance(content, dict):
-        raise RunError(f"{file} is damaged: it holds no mapping")
+        raise RunError(f"{file} is damaged: it does not hold a mapping")
     return content
-
-
-def provenance() -> dict[str, Any]:
-    """What a result may depend on: versions, and the command line of this process."""
-    packages = ("lmpnn-kge", "torch", "numpy", "safetensors")
-    return {
-        "made_by": f"lmpnn-kge {version('lmpnn-kge')}",
-        "versions": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in packages},
-        },
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-    }
-
-
-def file_hash(file: str | Path) -> str:
-    """The SHA-256 of a file."""
-    digest = hashlib.sha256()
-    with Path(file).open("rb") as stream:
-        while part := stream.read(2**20):
-            digest.update(part)
-    return digest.hexdigest()

@@ -3,56 +3,62 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Mapping
-from typing import Any
+from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
 
 from lmpnn_kge.errors import RunError
+from lmpnn_kge.listener import Listener
 from lmpnn_kge.lmpnn.batches import Batch, Input, prefetched
 from lmpnn_kge.lmpnn.loss import contrastive_loss
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.lmpnn.wiring import wire
-from lmpnn_kge.methods.rank import Scorer, capped, evaluate
-from lmpnn_kge.methods.results import as_json
+from lmpnn_kge.methods.lmpnn import LmpnnMethod
+from lmpnn_kge.methods.rank import capped, evaluate
 from lmpnn_kge.queries.columns import Queries
-from lmpnn_kge.settings import Config
+from lmpnn_kge.settings import TrainSettings
 from lmpnn_kge.training.folder import RunFolder
-from lmpnn_kge.training.loop import Loop, copy_weights
+from lmpnn_kge.training.loop import Validation, copy_weights
+from lmpnn_kge.training.provenance import RunProvenance
 
 MODEL = "model.safetensors"
 
 
-class Trainer(Loop[Batch]):
-    """Trains a network on queries, in a run folder."""
+class LmpnnTask:
+    """A network, the queries it learns from and the queries it is validated on."""
+
+    best_file = MODEL
+    moments = ("exp_avg", "exp_avg_sq")
 
     def __init__(
         self,
-        run: RunFolder[Config],
         model: Lmpnn,
+        settings: TrainSettings,
         train: Mapping[str, Queries],
         valid: Mapping[str, Queries],
         dtype: torch.dtype,
     ):
-        self.config, self.model = run.config, model
-        optimiser = torch.optim.AdamW(
+        self.model, self.settings = model, settings
+        self.weights = model.state_dict()
+        self.device = model.free.device
+        self.optimiser: torch.optim.Optimizer = torch.optim.AdamW(
             model.parameters(),
-            lr=self.config.learning_rate,
-            weight_decay=self.config.weight_decay,
-            fused=model.free.device.type in ("cpu", "cuda"),
+            lr=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+            fused=self.device.type in ("cpu", "cuda"),
         )
-        super().__init__(run, model.state_dict(), optimiser, ("exp_avg", "exp_avg_sq"))
-        self.scorer = Scorer.of(model, self.config)
-        self.table = self.scorer.entities.to(dtype)  # [E, d]
-        self.input = Input(train, len(self.table), self.config)
-        ranked = {name: found.ranked for name, found in valid.items()}
+        self.method = LmpnnMethod.of(model, settings)
+        self.table = self.method.entities.to(dtype)  # [E, d]
+        self.input = Input(train, len(self.table), settings)
+        ranked = {name: queries.ranked for name, queries in valid.items()}
         self.valid = capped(
-            {name: found for name, found in ranked.items() if len(found)},
-            self.config.validation_queries,
+            {name: queries for name, queries in ranked.items() if len(queries)},
+            settings.validation_queries,
         )
         self.contrast = contrastive_loss
-        if self.config.compile:
+        if settings.compile:
             model.mlp.compile(dynamic=True)
             self.contrast = torch.compile(contrastive_loss, dynamic=True)
 
@@ -66,53 +72,52 @@ class Trainer(Loop[Batch]):
     def size(self, batch: Batch) -> int:
         return len(batch)
 
-    def loss_of(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        config = self.config
-        wirings = wire(batch.pattern, config.union, config.depth_shift, config.constants)
-        found = [self.model(wiring, batch.constants, batch.relations) for wiring in wirings]
+    def loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The contrastive loss of a batch, which is both minimised and reported."""
+        settings = self.settings
+        wirings = wire(batch.pattern, settings.union, settings.depth_shift, settings.constants)
+        answers = [self.model(wiring, batch.constants, batch.relations) for wiring in wirings]
         loss = self.contrast(
-            torch.stack(found),
+            torch.stack(answers),
             self.table,
             batch.positives,
             batch.negatives,
-            config.temperature,
+            settings.temperature,
             batch.known,
         )
         return loss, loss
 
-    def rate(self, step: int, steps: int) -> float:
-        return learning_rate(self.config, step, steps)
+    def learning_rate(self, step: int, steps: int) -> float:
+        return scheduled_rate(self.settings, step, steps)
 
-    def validate(self, hear: Callable[[str, int], object]) -> tuple[dict[str, Any], float] | None:
-        """The metrics, of which the mean MRR over types counts."""
+    def validate(self, listener: Listener) -> Validation | None:
+        """Results on valid queries, whose mean MRR over types is maximised."""
         if not self.valid:
             return None
-        metrics = evaluate(self.scorer, self.valid, hear)
-        mean = sum(found.mrr for found in metrics.values()) / len(metrics)
-        return {"valid": as_json("valid", metrics)}, mean
+        results = evaluate(self.method, self.valid, "valid", listener)
+        return Validation(results.mean, {"valid": results.to_json()}, results.headline)
 
-    def save_best(self) -> None:
-        facts = {"epoch": self.progress.epoch, "step": self.progress.step}
-        self.folder.write_tensors(MODEL, self.weights, facts)
+    def context(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
 
-def learning_rate(config: Config, step: int, steps: int) -> float:
-    """At a step of so many: after a linear warm-up constant, or down to 0."""
-    if step < config.warmup:
-        return config.learning_rate * (step + 1) / config.warmup
-    done = (step - config.warmup) / max(1, steps - config.warmup)
-    if config.schedule == "linear":
-        return config.learning_rate * (1 - done)
-    if config.schedule == "cosine":
-        return config.learning_rate * (1 + math.cos(math.pi * done)) / 2
-    return config.learning_rate
+def scheduled_rate(settings: TrainSettings, step: int, steps: int) -> float:
+    """The learning rate at a step of all steps: a linear warm-up, then constant or falling to 0."""
+    if step < settings.warmup:
+        return settings.learning_rate * (step + 1) / settings.warmup
+    done = (step - settings.warmup) / max(1, steps - settings.warmup)
+    if settings.schedule == "linear":
+        return settings.learning_rate * (1 - done)
+    if settings.schedule == "cosine":
+        return settings.learning_rate * (1 + math.cos(math.pi * done)) / 2
+    return settings.learning_rate
 
 
-def load_best(model: Lmpnn, run: RunFolder[Config]) -> None:
-    """The best weights of a run into a network of their shape."""
+def load_best(model: Lmpnn, run: RunFolder[TrainSettings, RunProvenance]) -> None:
+    """Load the best weights of a run into a network of their shape."""
     tensors, _ = run.read_tensors(MODEL)
     try:
         copy_weights(model.state_dict(), tensors)
     except ValueError as error:
         file = run.path / MODEL
-        raise RunError(f"{file} does not fit its backbone or its config: {error}") from error
+        raise RunError(f"{file} does not fit its backbone or its settings: {error}") from error

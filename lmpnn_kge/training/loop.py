@@ -1,287 +1,269 @@
-"""The loop of every training: it can be stopped anywhere, and goes on to the same end."""
+"""The training loop: it can be stopped anywhere, and resumes to the same result."""
 
 from __future__ import annotations
 
 import json
 import math
-import signal
-import threading
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
-from lmpnn_kge.errors import RunError, short
-from lmpnn_kge.training.folder import RunFolder
-
-STATE, METRICS = "state.safetensors", "metrics.jsonl"
+from lmpnn_kge.errors import RunError, one_line
+from lmpnn_kge.listener import Epoch, Listener
+from lmpnn_kge.training.folder import METRICS, STATE, RunFolder
+from lmpnn_kge.training.interrupt import Interrupted, InterruptibleListener, interruptions
 
 B = TypeVar("B")
 
 
-class Watch(Protocol):
-    """Hears of what training does; a progress bar or a log."""
+@dataclass(frozen=True)
+class Validation:
+    """How well the weights do on valid."""
 
-    def start(self, folder: RunFolder[Any], facts: Mapping[str, str]) -> None: ...
-
-    def begin(self, epoch: int, done: int, steps: int) -> None: ...
-
-    def step(self, queries: int, loss: Tensor) -> None: ...
-
-    def validate(self, name: str, done: int) -> None: ...
-
-    def epoch(self, record: Mapping[str, Any]) -> None: ...
+    value: float  # what training maximises
+    record: Mapping[str, Any]  # for metrics.jsonl
+    headline: Mapping[str, float]  # for people
 
 
-class Silent:
-    """Hears and says nothing."""
+class Task(Protocol[B]):
+    """What is trained: its weights, its data and its loss."""
 
-    def start(self, folder: RunFolder[Any], facts: Mapping[str, str]) -> None:
-        pass
+    @property
+    def weights(self) -> Mapping[str, Tensor]: ...
 
-    def begin(self, epoch: int, done: int, steps: int) -> None:
-        pass
+    @property
+    def optimiser(self) -> torch.optim.Optimizer: ...
 
-    def step(self, queries: int, loss: Tensor) -> None:
-        pass
+    @property
+    def moments(self) -> tuple[str, ...]:
+        """What the optimiser keeps for every weight, besides its step."""
 
-    def validate(self, name: str, done: int) -> None:
-        pass
+    @property
+    def best_file(self) -> str:
+        """Where the best weights are kept."""
 
-    def epoch(self, record: Mapping[str, Any]) -> None:
-        pass
+    @property
+    def steps(self) -> int:
+        """The number of steps in an epoch."""
 
+    def batches(self, epoch: int, start: int) -> Generator[B, None, None]:
+        """The batches of an epoch from a step on; always the same ones."""
 
-class Interrupted(Exception):
-    """Training was stopped from outside; all it did is saved."""
+    def size(self, batch: B) -> int:
+        """The number of queries in a batch."""
+
+    def loss(self, batch: B) -> tuple[Tensor, Tensor]:
+        """The value to minimise, and the loss to report."""
+
+    def learning_rate(self, step: int, steps: int) -> float:
+        """The learning rate at a step, of all steps of all epochs."""
+
+    def validate(self, listener: Listener) -> Validation | None:
+        """Validate the weights as they are; None if there is nothing to validate on."""
+
+    def context(self) -> AbstractContextManager[object]:
+        """The mode of torch in which all steps run."""
 
 
 @dataclass
-class Progress:
+class TrainingState:
     """How far training has come."""
 
-    epoch: int = 0  # epochs that are finished
-    step: int = 0  # steps of the next one
+    epoch: int = 0  # finished epochs
+    step: int = 0  # finished steps of the current epoch
     best: float | None = None  # the best validation so far
     stale: int = 0  # validations since then
-    history: list[dict[str, Any]] = field(default_factory=list)
+    history: list[dict[str, Any]] = field(default_factory=list)  # the lines of metrics.jsonl
 
     @classmethod
-    def of(cls, facts: Any) -> Progress:
-        """As a file has it; TypeError where that is damaged."""
-        found = cls(**facts)
-        counts = (found.epoch, found.step, found.stale)
-        if not all(type(count) is int for count in counts) or not isinstance(found.history, list):
-            raise TypeError("the progress is none")
-        if not isinstance(found.best, float | None):
-            raise TypeError("the best validation is no number")
-        return found
-
-    def finished(self, epochs: int, patience: int) -> bool:
-        return self.epoch >= epochs or 0 < patience <= self.stale
-
-
-class Loop(ABC, Generic[B]):
-    """Weights, their optimiser and progress, which are saved and restored together."""
-
-    def __init__(
-        self,
-        folder: RunFolder[Any],
-        weights: Mapping[str, Tensor],
-        optimiser: torch.optim.Optimizer,
-        moments: tuple[str, ...],  # what the optimiser keeps of every weight, besides its step
-    ):
-        self.folder, self.weights, self.optimiser = folder, weights, optimiser
-        self.moments = moments
-        self.device = next(iter(weights.values())).device
-        self.progress = Progress()
-        self.loss = torch.zeros((), device=self.device)  # summed over the steps of this epoch
+    def of(cls, facts: Any) -> TrainingState:
+        """Read from a file; TypeError if that is damaged."""
+        state = cls(**facts)
+        counts = (state.epoch, state.step, state.stale)
+        if not all(type(count) is int for count in counts) or not isinstance(state.history, list):
+            raise TypeError("its progress is not readable")
+        if not isinstance(state.best, float | None):
+            raise TypeError("its best validation is not a number")
+        return state
 
     @property
-    @abstractmethod
-    def steps(self) -> int:
-        """Of an epoch."""
+    def best_epoch(self) -> int | None:
+        """The epoch with the best validation."""
+        validated = [record["epoch"] for record in self.history if "valid" in record]
+        return validated[-1 - self.stale] if len(validated) > self.stale else None
 
-    @abstractmethod
-    def batches(self, epoch: int, start: int) -> Generator[B, None, None]:
-        """The batches of an epoch from a place on, always the same."""
 
-    @abstractmethod
-    def size(self, batch: B) -> int:
-        """How many queries a batch has."""
+class Loop(Generic[B]):
+    """Trains a task in a folder; weights, optimiser and state are saved and restored together."""
 
-    @abstractmethod
-    def loss_of(self, batch: B) -> tuple[Tensor, Tensor]:
-        """What to minimise, and the loss to tell of."""
-
-    @abstractmethod
-    def rate(self, step: int, steps: int) -> float:
-        """The learning rate at a step of so many in all."""
-
-    @abstractmethod
-    def validate(self, hear: Callable[[str, int], object]) -> tuple[dict[str, Any], float] | None:
-        """What to record and what to maximise; None where there is nothing to validate on."""
-
-    @abstractmethod
-    def save_best(self) -> None:
-        """Keep the weights as they are as the best so far."""
-
-    def train(self, watch: Watch) -> None:
-        """Go on from where it stands until it is finished; Interrupted if it is stopped."""
-        if self.folder.has(STATE):
+    def __init__(self, task: Task[B], folder: RunFolder[Any, Any]):
+        self.task, self.folder, self.settings = task, folder, folder.settings
+        self.state = TrainingState()
+        device = next(iter(task.weights.values())).device
+        self.loss = torch.zeros((), device=device)  # summed over the steps of this epoch
+        if folder.has(STATE):
             self.restore()
-        with interruptions() as interrupted:
-            config = self.folder.config
-            while not self.progress.finished(config.epochs, config.patience):
-                self._epoch(watch, interrupted)
-        if not self.folder.has(STATE):  # no epochs are wanted
-            self.save()
 
-    def _epoch(self, watch: Watch, interrupted: Callable[[], bool]) -> None:
-        progress, done = self.progress, 0
-        start = saved = time.monotonic()
-        watch.begin(progress.epoch, progress.step, self.steps)
-        with closing(self.batches(progress.epoch, progress.step)) as batches:
-            for batch in batches:
-                loss = self.step(batch)
-                done += self.size(batch)
-                watch.step(self.size(batch), loss)
-                if interrupted():
-                    self.save()
-                    raise Interrupted
-                if time.monotonic() - saved > 60 * self.folder.config.save_minutes:
-                    self.save()
-                    saved = time.monotonic()
-        record = {
-            "epoch": progress.epoch + 1,
-            "loss": self._mean_loss(),
-            "learning_rate": self._rate(),
-            "queries_per_second": done / (time.monotonic() - start) if done else None,
-        }
-        if self._validates():
-            self.save()  # so that nothing is trained again if validation is stopped
-            record |= self._validated(watch, interrupted)
-        progress.epoch, progress.step = progress.epoch + 1, 0
-        progress.history.append(record)
-        self.loss.zero_()
-        self.save()
-        watch.epoch(record)
+    def train(self, listener: Listener) -> None:
+        """Train until all epochs are done or validation stops improving; Interrupted if stopped."""
+        state, settings, task = self.state, self.settings, self.task
+        with task.context(), interruptions() as interrupted:
+            while state.epoch < settings.epochs and not self._stale():
+                started = saved = time.monotonic()
+                queries = 0
+                listener.begin(f"epoch {state.epoch + 1}/{settings.epochs}", task.steps, state.step)
+                with closing(task.batches(state.epoch, state.step)) as batches:
+                    for batch in batches:
+                        loss = self.step(batch)
+                        queries += task.size(batch)
+                        listener.advance(1, partial(_detail, loss, queries, started))
+                        if interrupted():
+                            self.save()
+                            raise Interrupted
+                        if time.monotonic() - saved > 60 * settings.save_minutes:
+                            self.save()
+                            saved = time.monotonic()
+                speed = queries / (time.monotonic() - started) if queries else None
+                validation = None
+                if self._validates():
+                    self.save()  # so that nothing is trained again if validation is stopped
+                    validation = task.validate(InterruptibleListener(listener, interrupted))
+                epoch = self._finish_epoch(speed, validation)
+                self.save()
+                listener.epoch(epoch)
+        if self._stale() and state.epoch < settings.epochs:
+            listener.note(
+                f"stopped at epoch {state.epoch}: no improvement for {state.stale} validations, "
+                f"kept epoch {state.best_epoch}"
+            )
+        if not self.folder.has(STATE):  # with no epochs to train
+            self.save()
 
     def step(self, batch: B) -> Tensor:
         """One step of the optimiser; nothing in it waits for the device."""
-        for group in self.optimiser.param_groups:
-            group["lr"] = self._rate() * group.get("share", 1)  # of the rate
-        objective, loss = self.loss_of(batch)
-        self.optimiser.zero_grad(set_to_none=True)
+        for group in self.task.optimiser.param_groups:
+            group["lr"] = self._learning_rate() * group.get("share", 1)  # of the learning rate
+        objective, loss = self.task.loss(batch)
+        self.task.optimiser.zero_grad(set_to_none=True)
         objective.backward()
-        self.optimiser.step()
+        self.task.optimiser.step()
         self.loss += loss.detach()
-        self.progress.step += 1
+        self.state.step += 1
         return loss.detach()
 
-    def _rate(self) -> float:
-        done = self.progress.epoch * self.steps + self.progress.step
-        return self.rate(done, self.folder.config.epochs * self.steps)
-
-    def _mean_loss(self) -> float:
-        """Over the steps of this epoch; RunError where it is no number any more."""
-        loss = self.loss.item() / max(1, self.progress.step)
-        if not math.isfinite(loss):
-            raise self._broken(f"the loss is {loss}")
-        return loss
-
-    def _broken(self, what: str) -> RunError:
-        kept = "keeps the last good state" if self.folder.has(STATE) else "has no good state"
-        return RunError(
-            f"{what} in epoch {self.progress.epoch + 1}; {self.folder.path} {kept}; begin another "
-            "one with a lower learning_rate"
+    def _finish_epoch(self, speed: float | None, validation: Validation | None) -> Epoch:
+        state = self.state
+        epoch = Epoch(
+            state.epoch + 1,
+            self.settings.epochs,
+            self._mean_loss(),
+            self._learning_rate(),
+            speed,
+            {} if validation is None else validation.headline,
         )
+        record: dict[str, Any] = {
+            "epoch": epoch.number,
+            "loss": epoch.loss,
+            "learning_rate": epoch.learning_rate,
+            "queries_per_second": speed,
+        }
+        if validation is not None:
+            record |= validation.record
+            if state.best is None or validation.value > state.best:
+                state.best, state.stale = validation.value, 0
+                self._save_best()
+            else:
+                state.stale += 1
+        state.epoch, state.step = state.epoch + 1, 0
+        state.history.append(record)
+        self.loss.zero_()
+        return epoch
 
     def _validates(self) -> bool:
-        config, epoch = self.folder.config, self.progress.epoch + 1
-        every = config.validate_every
-        return every > 0 and (epoch % every == 0 or epoch == config.epochs)
+        epoch, every = self.state.epoch + 1, self.settings.validate_every
+        return every > 0 and (epoch % every == 0 or epoch == self.settings.epochs)
 
-    def _validated(self, watch: Watch, interrupted: Callable[[], bool]) -> dict[str, Any]:
-        def hear(name: str, done: int) -> None:
-            if interrupted():
-                raise Interrupted
-            watch.validate(name, done)
+    def _stale(self) -> bool:
+        return 0 < self.settings.patience <= self.state.stale
 
-        found = self.validate(hear)
-        if found is None:
-            return {}
-        record, value = found
-        if self.progress.best is None or value > self.progress.best:
-            self.progress.best, self.progress.stale = value, 0
-            self.save_best()
-        else:
-            self.progress.stale += 1
-        return record
+    def _learning_rate(self) -> float:
+        step = self.state.epoch * self.task.steps + self.state.step
+        return self.task.learning_rate(step, self.settings.epochs * self.task.steps)
+
+    def _mean_loss(self) -> float:
+        """The mean over the steps of this epoch; RunError if it is not finite."""
+        loss = self.loss.item() / max(1, self.state.step)
+        if not math.isfinite(loss):
+            raise self._diverged(f"the loss is {loss}")
+        return loss
+
+    def _diverged(self, symptom: str) -> RunError:
+        kept = "keeps the last good state" if self.folder.has(STATE) else "has no good state"
+        return RunError(
+            f"{symptom} in epoch {self.state.epoch + 1}; {self.folder.path} {kept}; start another "
+            "run with a lower learning_rate"
+        )
+
+    def _save_best(self) -> None:
+        # At a validation the last step of an epoch is counted, and the epoch is not yet.
+        epoch = self.state.epoch + self.state.step // max(1, self.task.steps)
+        self.folder.write_tensors(self.task.best_file, self.task.weights, {"epoch": epoch})
 
     def save(self) -> None:
-        """All that it takes to go on; never a state that is broken."""
+        """Save all that resuming needs; never a state with numbers that are not finite."""
         self._mean_loss()
-        if not all(bool(weights.isfinite().all()) for weights in self.weights.values()):
-            raise self._broken("the weights are not finite")
-        tensors = {f"model.{name}": value for name, value in self.weights.items()}
-        for number, state in self.optimiser.state_dict()["state"].items():
-            tensors |= {f"optimiser.{number}.{name}": value for name, value in state.items()}
+        if not all(bool(weights.isfinite().all()) for weights in self.task.weights.values()):
+            raise self._diverged("the weights are not finite")
+        tensors = {f"model.{name}": value for name, value in self.task.weights.items()}
+        for number, moments in self.task.optimiser.state_dict()["state"].items():
+            tensors |= {f"optimiser.{number}.{name}": value for name, value in moments.items()}
         tensors["loss"] = self.loss
-        lines = (json.dumps(record) + "\n" for record in self.progress.history)
+        lines = (json.dumps(record) + "\n" for record in self.state.history)
         self.folder.write(METRICS, "".join(lines).encode())
-        if self.progress.best is None:
-            self.save_best()
-        self.folder.write_tensors(STATE, tensors, asdict(self.progress))
+        if self.state.best is None:
+            self._save_best()
+        self.folder.write_tensors(STATE, tensors, asdict(self.state))
 
     def restore(self) -> None:
-        """Stand where it was last saved."""
+        """Return to the state that was saved last."""
         tensors, facts = self.folder.read_tensors(STATE)
         try:
-            copy_weights(self.weights, _part(tensors, "model."))
+            copy_weights(self.task.weights, _part(tensors, "model."))
             self._restore_optimiser(_part(tensors, "optimiser."))
             self.loss.copy_(tensors["loss"])
-            self.progress = Progress.of(facts)
+            self.state = TrainingState.of(facts)
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
-            raise _damaged(self.folder, error) from error
+            raise RunError(f"{self.folder.path / STATE} is damaged: {one_line(error)}") from error
 
     def _restore_optimiser(self, tensors: Mapping[str, Tensor]) -> None:
+        optimiser = self.task.optimiser
         state: dict[int, dict[str, Tensor]] = {}
         for name, value in tensors.items():
             number, _, key = name.partition(".")
             state.setdefault(int(number), {})[key] = value
-        weights = [weight for group in self.optimiser.param_groups for weight in group["params"]]
-        for place, found in state.items():  # a weight that no query has used has none yet
-            shapes = {"step": torch.Size(), **dict.fromkeys(self.moments, weights[place].shape)}
-            if {key: value.shape for key, value in found.items()} != shapes:
+        weights = [weight for group in optimiser.param_groups for weight in group["params"]]
+        for index, moments in state.items():  # a weight that no query has used has none yet
+            expected = dict.fromkeys(self.task.moments, weights[index].shape)
+            shapes = {"step": torch.Size(), **expected}
+            if {key: value.shape for key, value in moments.items()} != shapes:
                 raise ValueError("the optimiser has weights of other shapes")
-        groups = self.optimiser.state_dict()["param_groups"]
-        self.optimiser.load_state_dict({"state": state, "param_groups": groups})
+        groups = optimiser.state_dict()["param_groups"]
+        optimiser.load_state_dict({"state": state, "param_groups": groups})
 
 
-def epochs_done(folder: RunFolder[Any]) -> int:
-    """How many epochs of a run are finished."""
-    if not folder.has(STATE):
-        return 0
-    _, facts = folder.read_tensors(STATE)
-    try:
-        return Progress.of(facts).epoch
-    except TypeError as error:
-        raise _damaged(folder, error) from error
-
-
-def _damaged(folder: RunFolder[Any], error: Exception) -> RunError:
-    reason = short(" ".join(str(error).split()))
-    return RunError(f"{folder.path / STATE} is damaged: {reason}")
+def _detail(loss: Tensor, queries: int, started: float) -> str:
+    speed = queries / (time.monotonic() - started)
+    return f"loss {loss.item():.3f} · {speed:,.0f} queries/s"
 
 
 def copy_weights(weights: Mapping[str, Tensor], source: Mapping[str, Tensor]) -> None:
-    """Values of the same names and shapes; ValueError where they are others."""
+    """Copy values of the same names and shapes; ValueError if they are others."""
     if {n: t.shape for n, t in weights.items()} != {n: t.shape for n, t in source.items()}:
         raise ValueError("its weights have other names or shapes")
     with torch.no_grad():
@@ -290,27 +272,8 @@ def copy_weights(weights: Mapping[str, Tensor], source: Mapping[str, Tensor]) ->
 
 
 def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    found = {name: value for name, value in tensors.items() if name.startswith(prefix)}
-    return {name.removeprefix(prefix): value for name, value in found.items()}
-
-
-@contextmanager
-def interruptions() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C or a polite kill has come; a second one stops at once."""
-    seen = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield seen.is_set
-        return
-    before: dict[int, Any] = {}
-
-    def hear(number: int, frame: Any) -> None:
-        seen.set()
-        signal.signal(number, before[number])
-
-    for number in (int(signal.SIGINT), int(signal.SIGTERM)):
-        before[number] = signal.signal(number, hear)
-    try:
-        yield seen.is_set
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return {
+        name.removeprefix(prefix): value
+        for name, value in tensors.items()
+        if name.startswith(prefix)
+    }

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmpnn_kge import EQUAL, Backbone, BackboneError, ScoreType, load_backbone
+from lmpnn_kge import EQUAL, Backbone, BackboneError, ScoreType, backbone_class
 from lmpnn_kge.backbones.plugins import discover
 
 NAMES = [plugin.name for plugin in discover()]
@@ -16,11 +16,11 @@ ENTITIES, RELATIONS = 11, 4
 
 def make(name: str, seed: int = 0, **options) -> Backbone:
     """A small random backbone, plain where the model allows it."""
-    kind = load_backbone(name)
-    options.setdefault("reciprocal", kind.inverse_formula is None)
+    model = backbone_class(name)
+    options.setdefault("reciprocal", model.inverse_formula is None)
     for dim in (8, 9):  # 9 is 1 + 2 · 2², for ConvE
         try:
-            return kind.random(ENTITIES, RELATIONS, dim, seed=seed, **options)
+            return model.random(ENTITIES, RELATIONS, dim, seed=seed, **options)
         except BackboneError:
             continue
     raise AssertionError(f"no small width suits {name}")
@@ -47,8 +47,8 @@ def test_the_backbones_of_all_of_libkges_models_are_installed():
 
 @every_backbone
 def test_an_inverse_formula_is_stated_exactly_where_an_inverse_is_defined(name):
-    kind = load_backbone(name)
-    assert (kind.inverse_formula is None) == (kind.invert is Backbone.invert)
+    model = backbone_class(name)
+    assert (model.inverse_formula is None) == (model.invert is Backbone.invert)
 
 
 @every_backbone
@@ -70,7 +70,7 @@ def test_score_from_the_head_equals_score_from_the_tail(name, triples, seed):
 @given(triples=triples, seed=st.integers(0, 1000), reciprocal=st.booleans())
 @settings(max_examples=15, deadline=None)
 def test_all_ways_to_score_agree(name, triples, seed, reciprocal):
-    reciprocal |= load_backbone(name).inverse_formula is None
+    reciprocal |= backbone_class(name).inverse_formula is None
     backbone = make(name, seed, reciprocal=reciprocal)
     s, p, o = torch.tensor(triples).T
     for relations in (p, backbone.inverse(p)):
@@ -247,7 +247,7 @@ def test_truth_is_the_sigmoid_of_the_scaled_and_shifted_score():
 
 
 def test_a_trained_inverse_is_used_instead_of_the_formula():
-    backbone = load_backbone("transe").random(ENTITIES, RELATIONS, 8, reciprocal=True)
+    backbone = backbone_class("transe").random(ENTITIES, RELATIONS, 8, reciprocal=True)
     z = backbone.entities[:1]
     message = backbone.message(z, [2], inverse=True)
     assert torch.equal(message, z + backbone.relations[2 + RELATIONS])
@@ -272,11 +272,37 @@ def test_a_trained_inverse_is_used_instead_of_the_formula():
 )
 def test_tables_that_do_not_fit_are_refused(name, entities, relations, reciprocal, words):
     with pytest.raises(BackboneError, match=words):
-        load_backbone(name).from_tensors(
+        backbone_class(name).from_tensors(
             torch.randn(entities), torch.randn(relations), reciprocal=reciprocal
         )
 
 
+def test_a_backbone_is_shown_in_one_line_without_its_tensors():
+    rotate = backbone_class("rotate").random(14541, 237, 8, reciprocal=True, p=1.5)
+    expected = "14,541 entities, 237 relations, width 8, reciprocal, distance, p=1.5"
+    assert repr(rotate) == f"RotatE({expected})"
+
+
+@every_backbone
+def test_no_repr_prints_a_tensor_or_a_second_line(name):
+    shown = repr(make(name))
+    assert shown.startswith(f"{backbone_class(name).__name__}(11 entities, 4 relations, width ")
+    assert "tensor" not in shown
+    assert "\n" not in shown
+
+
+def test_a_backbone_may_define_its_own_repr():
+    class Mine(backbone_class("transe")):
+        def __repr__(self):
+            return "mine"
+
+    @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+    class Derived(Mine):
+        scale: float = 1.0
+
+    assert repr(Mine.random(3, 2, 4)) == repr(Derived.random(3, 2, 4)) == "mine"
+
+
 def test_ids_must_be_as_many_as_rows():
     with pytest.raises(BackboneError, match="2 entity ids do not match 11 entity rows"):
-        load_backbone("distmult").random(11, 4, 8, entity_ids=["a", "b"])
+        backbone_class("distmult").random(11, 4, 8, entity_ids=["a", "b"])

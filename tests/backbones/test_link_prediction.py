@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmpnn_kge import DatasetError, LibkgeDataset, load_backbone, rank_triples
+from lmpnn_kge import DatasetError, KnowledgeGraph, backbone_class, rank_triples
 from lmpnn_kge.backbones import link_prediction as ranking
 from lmpnn_kge.backbones.link_prediction import Ranking, rank_split
 
@@ -50,7 +50,7 @@ def naive(backbone, triples, known):
 def test_ranks_follow_the_rule_ties_included(triples, more, levels, chunk):
     generator = torch.Generator().manual_seed(levels)
     tables = [torch.randint(levels, (n, 2), generator=generator).float() for n in (7, 4)]
-    backbone = load_backbone("distmult").from_tensors(*tables, reciprocal=True)
+    backbone = backbone_class("distmult").from_tensors(*tables, reciprocal=True)
     known = np.array(triples + more)
     before, ranking.CHUNK_SCORES = ranking.CHUNK_SCORES, chunk
     try:
@@ -63,8 +63,8 @@ def test_ranks_follow_the_rule_ties_included(triples, more, levels, chunk):
 
 def test_an_empty_split_cannot_be_ranked(tmp_path):
     folder = dataset_folder(tmp_path / "g", list("abcdefg"), ["r", "s"], test="")
-    backbone = load_backbone("transe").random(
+    backbone = backbone_class("transe").random(
         ENTITIES, RELATIONS, 2, entity_ids=list("abcdefg"), relation_ids=["r", "s"]
     )
     with pytest.raises(DatasetError, match="no triples to rank"):
-        rank_split(backbone, LibkgeDataset.open(folder), "test")
+        rank_split(backbone, KnowledgeGraph.open(folder), "test")

@@ -15,8 +15,8 @@ from lmpnn_kge import (
     Checkpoint,
     CheckpointError,
     PluginError,
+    backbone_class,
     hookimpl,
-    load_backbone,
     open_backbone,
     read_checkpoint,
 )
@@ -61,8 +61,8 @@ def install(monkeypatch):
     return pretend
 
 
-def found(file, **changes):
-    """What a loader may return for any file."""
+def loaded(file, **changes):
+    """A checkpoint that a loader may return for any file."""
     facts = {
         "path": file,
         "kind": "text",
@@ -93,7 +93,7 @@ def refused(file, *arguments):
 
 
 def test_a_file_that_libkge_did_not_write_is_read_by_the_loader_that_claims_it(install, file):
-    mine = loader(lambda file: found(file, fields={"p": 2.0}))
+    mine = loader(lambda file: loaded(file, fields={"p": 2.0}))
     install(mine=mine, other=loader(lambda file: None))
     backbone = open_backbone(file)
     assert (type(backbone).__name__, backbone.p) == ("TransE", 2.0)
@@ -101,8 +101,16 @@ def test_a_file_that_libkge_did_not_write_is_read_by_the_loader_that_claims_it(i
     assert backbone.relations.tolist() == [[1, 1], [-1, -1]]
 
 
+def test_a_checkpoint_is_shown_in_one_line_without_its_tensors(install, file):
+    facts = "3 entities, 1 relations, width 2, plain"
+    assert repr(loaded(file)) == f"Checkpoint({str(file)!r}, text, model transe, {facts})"
+    package = TOY / "checkpoints" / "rotate.package.pt"
+    facts = "LibKGE package, model RotatE, 40 entities, 6 relations, width 16, plain"
+    assert repr(read_checkpoint(package)) == f"LibkgeCheckpoint({str(package)!r}, {facts})"
+
+
 def test_inspect_shows_what_a_loader_found(install, file):
-    install(mine=loader(lambda file: found(file, dataset="graph", epoch=7)))
+    install(mine=loader(lambda file: loaded(file, dataset="graph", epoch=7)))
     facts = json.loads(cli("inspect", file, "--json").stdout)
     shown = {
         "file": str(file),
@@ -130,7 +138,7 @@ def test_libkges_files_come_through_the_same_hook_as_any_other(install):
 
 
 def test_a_file_that_two_loaders_claim_is_refused_naming_both(install, file):
-    install(one=loader(found), two=loader(found))
+    install(one=loader(loaded), two=loader(loaded))
     with pytest.raises(
         PluginError,
         match=r"mine.txt is claimed by loader 'one' of lmpnn-kge-one 1\.0 and by loader 'two' of "
@@ -149,7 +157,7 @@ def test_a_name_that_two_distributions_claim_is_refused_naming_both(monkeypatch,
 
 
 @pytest.mark.parametrize("raised", [ValueError("bad"), SystemExit(3), ImportError("no jax")])
-def test_a_loader_that_raises_is_told_of_in_one_line_and_disturbs_no_other(install, file, raised):
+def test_a_loader_that_raises_is_reported_in_one_line_and_disturbs_no_other(install, file, raised):
     def fail(file):
         raise raised
 
@@ -157,15 +165,15 @@ def test_a_loader_that_raises_is_told_of_in_one_line_and_disturbs_no_other(insta
     line = refused(file)
     assert f"{file}: not a readable checkpoint" in line
     assert f"loader 'bad' of lmpnn-kge-bad 1.0 is broken: {type(raised).__name__}: {raised}" in line
-    install(bad=loader(fail), good=loader(found))
+    install(bad=loader(fail), good=loader(loaded))
     assert open_backbone(file).num_entities == 3
 
 
 def test_ctrl_c_in_a_loader_is_not_contained(install, file):
-    def stopped(file):
+    def interrupted(file):
         raise KeyboardInterrupt
 
-    install(mine=loader(stopped))
+    install(mine=loader(interrupted))
     with pytest.raises(KeyboardInterrupt):
         read_checkpoint(file)
 
@@ -176,17 +184,17 @@ def test_a_loader_says_what_is_wrong_with_a_file_and_the_path_is_added(install, 
 
     install(mine=loader(choosy))
     assert refused(file) == f"Error: {file}: its third line is missing\n"
-    install(mine=loader(choosy), other=loader(found))  # which is another format of the same name
+    install(mine=loader(choosy), other=loader(loaded))  # which is another format of the same name
     assert open_backbone(file).num_entities == 3
 
 
-def test_a_file_that_no_loader_claims_is_refused_in_libkges_words(install, file):
+def test_a_file_that_no_loader_claims_is_refused(install, file):
     install(mine=loader(lambda file: None))
     assert f"{file}: not a readable checkpoint" in refused(file)
 
 
-def test_a_file_that_is_not_there_is_no_loaders_business(install, tmp_path):
-    install(mine=loader(found))
+def test_loaders_are_not_asked_about_a_file_that_does_not_exist(install, tmp_path):
+    install(mine=loader(loaded))
     assert "does not exist" in refused(tmp_path / "nothing.txt")
     assert "is not a file" in refused(tmp_path)
 
@@ -194,7 +202,7 @@ def test_a_file_that_is_not_there_is_no_loaders_business(install, tmp_path):
 def test_what_a_loader_prints_is_not_in_our_output(install, file):
     def chatty(file):
         print("hello")
-        return found(file)
+        return loaded(file)
 
     install(mine=loader(chatty))
     result = cli("inspect", file, "--json")
@@ -219,18 +227,18 @@ WRONG = {
     "NaN": ({"entities": torch.ones(3, 2) / 0 - torch.ones(3, 2) / 0}, "NaN or infinite"),
     "half a pair of relations": ({"reciprocal": True, "relation_ids": []}, "come in pairs"),
     "too few ids": ({"entity_ids": ["a"]}, "1 entity ids do not match the 3 entity rows"),
-    "ids that are a string": ({"entity_ids": "abc"}, "no list of entity ids"),
+    "ids that are a string": ({"entity_ids": "abc"}, "entity ids must be a list"),
     "ids that are numbers": ({"relation_ids": [1]}, "relation ids must be strings"),
-    "ids that repeat": ({"entity_ids": ["a", "b", "a"]}, "unlike 1 ('a')"),
-    "a model that is a number": ({"model": 7}, "model cannot be 7"),
-    "a model that is not there": ({"model": "mine"}, "no installed backbone reads"),
-    "a model in other letters": ({"model": "TransE"}, "no installed backbone reads"),
-    "reciprocal that is a word": ({"reciprocal": "no"}, "reciprocal cannot be no"),
-    "a dataset that is a list": ({"dataset": ["a"]}, "dataset cannot be ['a']"),
-    "an epoch that is a word": ({"epoch": "last"}, "epoch cannot be last"),
-    "an unknown field": ({"fields": {"colour": 1}}, "no TransE can be made of it (TypeError"),
-    "a field twice": ({"fields": {"reciprocal": True}}, "no TransE can be made of it (TypeError"),
-    "a field that is a word": ({"fields": {"p": "two"}}, "no TransE can be made of it (TypeError"),
+    "ids that repeat": ({"entity_ids": ["a", "b", "a"]}, "these repeat: 1 ('a')"),
+    "a model that is a number": ({"model": 7}, "model must be a string, not 7"),
+    "a model that is not there": ({"model": "mine"}, "no installed backbone opens"),
+    "a model in other letters": ({"model": "TransE"}, "no installed backbone opens"),
+    "reciprocal that is a word": ({"reciprocal": "no"}, "reciprocal must be true or false, not no"),
+    "a dataset that is a list": ({"dataset": ["a"]}, "dataset must be a string or None, not ['a']"),
+    "an epoch that is a word": ({"epoch": "last"}, "epoch must be a whole number or None"),
+    "an unknown field": ({"fields": {"colour": 1}}, "cannot make a TransE from it (TypeError"),
+    "a field twice": ({"fields": {"reciprocal": True}}, "cannot make a TransE from it (TypeError"),
+    "a field that is a word": ({"fields": {"p": "two"}}, "cannot make a TransE from it (TypeError"),
     "a norm of zero": ({"fields": {"p": 0.0}}, "p of TransE must be above 0, not 0.0"),
     "a norm that is NaN": ({"fields": {"p": float("nan")}}, "p of TransE must be above 0, not nan"),
 }
@@ -238,38 +246,38 @@ WRONG = {
 
 @pytest.mark.parametrize("name", ["rotate", "transe", "transh"])
 @pytest.mark.parametrize("p", [0, -1.0, math.nan])
-def test_a_norm_that_is_none_is_refused(name, p):
+def test_an_impossible_norm_is_refused(name, p):
     with pytest.raises(BackboneError, match=f"must be above 0, not {p}"):
-        load_backbone(name).random(3, 2, 4, p=p)
+        backbone_class(name).random(3, 2, 4, p=p)
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_cannot_be_is_refused_whichever_loader_found_it(install, file, name):
     changes, words = WRONG[name]
-    install(mine=loader(lambda file: found(file, **changes)))
+    install(mine=loader(lambda file: loaded(file, **changes)))
     line = refused(file, "--rank", "test", "--dataset", str(TOY / "dataset"))
     assert words in line
     assert str(file) in line
 
 
 def test_a_backbone_by_name_is_checked(install, file):
-    install(mine=loader(found))
+    install(mine=loader(loaded))
     assert open_backbone(file, "transe").num_entities == 3
-    assert f"{file} is a transe; backbone 'rotate' reads RotatE" in refused(
+    assert f"{file} is a transe, but backbone 'rotate' opens RotatE" in refused(
         file, "--backbone", "rotate"
     )
 
 
 def test_tables_of_any_precision_are_read_as_single(install, file):
     tables = {"entities": torch.rand(3, 2).double(), "relations": torch.rand(1, 2).bfloat16()}
-    install(mine=loader(lambda file: found(file, **tables)))
+    install(mine=loader(lambda file: loaded(file, **tables)))
     backbone = open_backbone(file)
     assert backbone.entities.dtype == backbone.relations.dtype == torch.float32
 
 
 def test_libkge_itself_is_not_asked_about_files_of_others(install, file):
-    install(mine=loader(found))
-    assert "a text, which LibKGE itself cannot open" in refused(file, "--against-libkge")
+    install(mine=loader(loaded))
+    assert "LibKGE itself cannot open a text" in refused(file, "--against-libkge")
 
 
 # The list -------------------------------------------------------------------------------------
@@ -278,8 +286,8 @@ def test_libkge_itself_is_not_asked_about_files_of_others(install, file):
 def test_loaders_are_listed_with_what_is_wrong_with_them(install):
     install(
         empty=types.ModuleType("empty"),
-        good=loader(found),
-        misspelt=loader(found, "lmpnn_kge_laod"),
+        good=loader(loaded),
+        misspelt=loader(loaded, "lmpnn_kge_laod"),
     )
     rows = {row["name"]: row for row in json.loads(cli("loaders", "--json").stdout)}
     assert rows["good"] == {
@@ -303,7 +311,7 @@ def test_the_shipped_loader_is_listed():
 # A run on a file of a third party's format ------------------------------------------------------
 
 
-def test_the_loader_of_the_guide_serves_a_whole_run(install, here, toy_queries):
+def test_the_loader_of_the_guide_serves_a_complete_run(install, here, toy_queries):
     """Train, resume, evaluate, ask and join queries, with no format known to the core."""
     import numpy as np
 
@@ -320,13 +328,13 @@ def test_the_loader_of_the_guide_serves_a_whole_run(install, here, toy_queries):
         relation_ids=np.array(backbone.relation_ids),
     )
     cli("train", "--checkpoint", "mine.npz", "--queries", toy_queries, "--out", "run", *options())
-    facts = read_run("run").facts
-    assert facts["backbone"] == facts["checkpoint"]["model"] == "distmult"
-    assert facts["checkpoint"]["file"] == str(here / "mine.npz")
+    source = read_run("run").provenance
+    assert source.backbone == source.checkpoint.model == "distmult"
+    assert source.checkpoint.file == str(here / "mine.npz")
     cli("train", "--resume", "--out", "run", "--epochs", 3)
     cli("evaluate", "run", "--split", "valid")
     assert len(cli("ask", "run", "friend_of(person/ada_voss, ?)", "-k", 3).stdout.splitlines()) == 3
     (here / "mine.npz").rename("moved.npz")
     line = cli("ask", "run", "friend_of(person/ada_voss, ?)", code=2).stderr
-    assert "say where with --checkpoint" in line
+    assert "say where it is with --checkpoint" in line
     cli("ask", "run", "friend_of(person/ada_voss, ?)", "--checkpoint", "moved.npz")

@@ -6,7 +6,8 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from lmpnn_kge import Backbone, PluginError, ScoreType, hookimpl, load_backbone
+import lmpnn_kge
+from lmpnn_kge import Backbone, PluginError, ScoreType, backbone_class, hookimpl
 from lmpnn_kge.backbones import plugins
 
 
@@ -62,25 +63,35 @@ def install(monkeypatch):
 
 def test_a_plugin_is_loaded_through_its_hook(install):
     install(mine=module_with(lmpnn_kge_backbone=lambda: Sound))
-    assert load_backbone("mine") is Sound
+    assert backbone_class("mine") is Sound
+
+
+def test_the_old_name_of_backbone_class_still_works():
+    assert lmpnn_kge.backbone_class is backbone_class
 
 
 def test_loading_one_backbone_imports_no_other(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("lmpnn_kge_")]:
         monkeypatch.delitem(sys.modules, name)
-    load_backbone("transe")
+    backbone_class("transe")
     assert [name for name in sys.modules if name.startswith("lmpnn_kge_")] == ["lmpnn_kge_transe"]
 
 
 def test_an_unknown_name_lists_the_known_and_the_nearest():
     with pytest.raises(PluginError, match=r"did you mean 'rotate'\? choose from: complex, conve"):
-        load_backbone("rotatE")
+        backbone_class("rotatE")
+
+
+def test_an_unknown_name_says_so_if_no_backbone_is_installed(install):
+    install()
+    with pytest.raises(PluginError, match="no backbone is called 'rotate'; no backbone is install"):
+        backbone_class("rotate")
 
 
 def test_a_misspelled_hook_is_refused_by_its_name(install):
     install(mine=module_with(lmpnn_kge_bakcbone=lambda: Sound))
     with pytest.raises(PluginError, match="unknown hook 'lmpnn_kge_bakcbone'"):
-        load_backbone("mine")
+        backbone_class("mine")
 
 
 @pytest.mark.parametrize(
@@ -91,20 +102,20 @@ def test_a_misspelled_hook_is_refused_by_its_name(install):
         (dict, "must return a subclass of Backbone"),
         (Untyped, "Untyped.score_type must be a ScoreType"),
         (Unfinished, "Unfinished does not define forward"),
-        (Projecting, "Projecting.project must be left out where scores are inner products"),
+        (Projecting, "Projecting.project must be left out if scores are inner products"),
         (Letters, "Letters.libkge_models must be a tuple of strings"),
     ],
 )
 def test_a_hook_that_returns_something_else_is_refused(install, returned, words):
     install(mine=module_with(lmpnn_kge_backbone=lambda: returned))
     with pytest.raises(PluginError, match=words):
-        load_backbone("mine")
+        backbone_class("mine")
 
 
 def test_a_plugin_without_a_hook_is_refused(install):
     install(mine=types.ModuleType("empty"))
     with pytest.raises(PluginError, match="must return a subclass of Backbone, not None"):
-        load_backbone("mine")
+        backbone_class("mine")
 
 
 class Speechless(Exception):
@@ -118,7 +129,7 @@ def test_what_a_plugin_prints_is_not_in_our_output(install, capsys):
         return Sound
 
     install(mine=module_with(lmpnn_kge_backbone=chatty))
-    load_backbone("mine")
+    backbone_class("mine")
     assert capsys.readouterr() == ("", "hello\n")
 
 
@@ -133,15 +144,15 @@ def test_whatever_a_plugin_raises_is_contained(install, raised):
         bad=module_with(lmpnn_kge_backbone=fail), good=module_with(lmpnn_kge_backbone=lambda: Sound)
     )
     with pytest.raises(PluginError, match=f"'bad' of unknown is broken: .*{type(raised).__name__}"):
-        load_backbone("bad")
-    assert load_backbone("good") is Sound
+        backbone_class("bad")
+    assert backbone_class("good") is Sound
 
 
 def test_a_missing_module_is_contained(monkeypatch):
     entry = EntryPoint("gone", "no_such_module_anywhere", plugins.GROUP)
     monkeypatch.setattr(plugins, "entry_points", lambda group: [entry])
     with pytest.raises(PluginError, match="No module named 'no_such_module_anywhere'"):
-        load_backbone("gone")
+        backbone_class("gone")
 
 
 class Distribution:
@@ -160,4 +171,4 @@ def test_a_name_claimed_twice_is_refused_naming_both_distributions(monkeypatch):
     with pytest.raises(PluginError, match=r"claimed by here 1\.0 and by there 1\.0; uninstall"):
         plugins.discover()[0].load()
     with pytest.raises(PluginError, match=r"'twice' is claimed by"):
-        load_backbone("twice")
+        backbone_class("twice")

@@ -1,4 +1,4 @@
-"""Backbones as .safetensors files: exact there and back, through a whole run, and hostile ones."""
+"""Backbones as .safetensors files: exact copies, complete runs, and hostile files."""
 
 import dataclasses
 import json
@@ -17,15 +17,16 @@ from lmpnn_kge import (
     LmpnnError,
     PluginError,
     ScoreType,
-    load_backbone,
+    backbone_class,
     open_backbone,
     read_checkpoint,
     save_backbone,
+    write_checkpoint,
 )
 from lmpnn_kge.testing import make_subject
 from lmpnn_kge.testing.files import checkpoint
 
-from ..backbones.libkge.test_write import assert_same, conve, every_kind, named
+from ..backbones.libkge.test_write import assert_same, conve, every_form, named
 from ..backbones.test_contract import ENTITIES, RELATIONS, make
 from ..backbones.test_hostile_files import assert_refused
 from ..conftest import TOY
@@ -37,7 +38,7 @@ def again(backbone, folder, **facts):
     return open_backbone(folder / "file.safetensors")
 
 
-@every_kind
+@every_form
 def test_every_backbone_comes_back_exactly(name, reciprocal, tmp_path):
     backbone = named(name, reciprocal=reciprocal)
     assert_same(again(backbone, tmp_path), backbone)
@@ -49,7 +50,7 @@ def test_names_may_be_anything_or_none(tmp_path):
     assert again(make("distmult"), tmp_path).entity_ids is None
 
 
-def test_further_fields_come_back(tmp_path):
+def test_own_fields_come_back(tmp_path):
     for p in (3.5, math.inf):
         assert again(make("transe", p=p), tmp_path).p == p
     backbone = conve(channels=16, padding=1)  # which LibKGE cannot have
@@ -75,7 +76,7 @@ def test_other_precisions_are_written_as_single(tmp_path):
 
 def test_tensors_that_share_their_memory_are_written(tmp_path):
     table = torch.randn(4, 8)
-    shared = load_backbone("distmult").from_tensors(table, table, reciprocal=True)
+    shared = backbone_class("distmult").from_tensors(table, table, reciprocal=True)
     assert_same(again(shared, tmp_path), shared)
 
 
@@ -83,7 +84,7 @@ def test_a_table_with_nan_is_refused_and_the_file_before_stays(tmp_path):
     backbone = make("transe")
     again(backbone, tmp_path)
     spoilt = dataclasses.replace(backbone, entities=backbone.entities / 0)
-    with pytest.raises(BackboneError, match="entities holds NaN, infinite or too large numbers"):
+    with pytest.raises(BackboneError, match="entities has NaN, infinite or too large numbers"):
         save_backbone(spoilt, tmp_path / "file.safetensors")
     assert_same(open_backbone(tmp_path / "file.safetensors"), backbone)
     assert [path.name for path in tmp_path.iterdir()] == ["file.safetensors"]
@@ -103,40 +104,40 @@ class Sized(Stranger):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "words"),
+    ("model", "file", "words"),
     [
         (Stranger, "a.safetensors", "Stranger is not an installed backbone"),
         (Sized, "a.safetensors", "sizes of Sized is a tuple; only tensors, numbers and strings"),
         (Stranger, "a.pt", r"a\.pt must end in \.safetensors"),
-        (load_backbone("distmult"), "none/a.safetensors", r"a\.safetensors cannot be written"),
+        (backbone_class("distmult"), "none/a.safetensors", r"a\.safetensors cannot be written"),
     ],
 )
-def test_what_cannot_be_written_is_refused(kind, name, words, tmp_path, monkeypatch):
-    if kind is Sized:
-        monkeypatch.setattr("lmpnn_kge.backbones.safetensors.backbone_name", lambda kind: "sized")
+def test_what_cannot_be_written_is_refused(model, file, words, tmp_path, monkeypatch):
+    if model is Sized:
+        monkeypatch.setattr("lmpnn_kge.backbones.safetensors.backbone_name", lambda model: "sized")
     with pytest.raises(LmpnnError, match=words):
-        save_backbone(kind.random(3, 2, 4, reciprocal=True), tmp_path / name)
+        save_backbone(model.random(3, 2, 4, reciprocal=True), tmp_path / file)
     assert not list(tmp_path.iterdir())
 
 
 def test_more_names_than_a_file_has_space_for_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("lmpnn_kge.backbones.safetensors.MAX_METADATA", 200)
-    with pytest.raises(BackboneError, match="no space for so many names"):
+    with pytest.raises(BackboneError, match="has no space for the names of 11 entities"):
         save_backbone(named("distmult"), tmp_path / "file.safetensors")
 
 
 def test_a_backbone_that_another_machine_lacks_is_named(tmp_path):
     file = written(tmp_path, facts(backbone="shift"))
     assert "model       shift, plain" in cli("inspect", file).stdout
-    with pytest.raises(PluginError, match="is a shift, which no installed backbone reads"):
+    with pytest.raises(PluginError, match="is a shift, which no installed backbone opens"):
         open_backbone(file)
 
 
-@pytest.mark.parametrize(("kind", "status"), [("complex", "passed"), ("distmult", "failed")])
-def test_the_conformance_kit_takes_such_a_file(kind, status, tmp_path):
+@pytest.mark.parametrize(("name", "status"), [("complex", "passed"), ("distmult", "failed")])
+def test_the_conformance_kit_takes_such_a_file(name, status, tmp_path):
     file = tmp_path / "file.safetensors"
     save_backbone(open_backbone(TOY / "checkpoints" / "complex.package.pt"), file)
-    subject = make_subject(load_backbone(kind), file, TOY / "dataset")
+    subject = make_subject(backbone_class(name), file, TOY / "dataset")
     assert checkpoint.on(subject).status == status
 
 
@@ -197,32 +198,32 @@ def written(folder, metadata, content=None):
 
 
 HOSTILE = {
-    "metadata that is no JSON": ("{", {}, "no safetensors file of a backbone"),
-    "metadata that is a list": ([1], {}, "its metadata says nothing of backbone"),
-    "metadata that is a number": (7, {}, "its metadata says nothing of backbone"),
-    "metadata that is deep": ("[" * 100_000, {}, "no safetensors file of a backbone"),
-    "a number beyond all numbers": ("9" * 10_000, {}, "no safetensors file of a backbone"),
-    "no backbone": (without("backbone"), {}, "says nothing of backbone"),
-    "no names": (without("entity_ids"), {}, "says nothing of entity_ids"),
+    "metadata that is no JSON": ("{", {}, "not a safetensors file of a backbone"),
+    "metadata that is a list": ([1], {}, "its metadata lacks backbone"),
+    "metadata that is a number": (7, {}, "its metadata lacks backbone"),
+    "metadata that is deep": ("[" * 100_000, {}, "not a safetensors file of a backbone"),
+    "a number beyond all numbers": ("9" * 10_000, {}, "not a safetensors file of a backbone"),
+    "no backbone": (without("backbone"), {}, "lacks backbone"),
+    "no names": (without("entity_ids"), {}, "lacks entity_ids"),
     "no format": (without("format"), {}, "its format is None, but this version reads 1"),
     "a later format": (facts(format=2), {}, "its format is 2, but this version reads 1"),
-    "a backbone that is a list": (facts(backbone=["transe"]), {}, "model cannot be ['transe']"),
-    "reciprocal that is a number": (facts(reciprocal=1), {}, "reciprocal cannot be 1"),
-    "a dataset that is a number": (facts(dataset=1), {}, "dataset cannot be 1"),
-    "ids that are a mapping": (facts(entity_ids={}), {}, "no list of entity ids"),
+    "a backbone that is a list": (facts(backbone=["transe"]), {}, "model must be a string"),
+    "reciprocal that is a number": (facts(reciprocal=1), {}, "reciprocal must be true or"),
+    "a dataset that is a number": (facts(dataset=1), {}, "dataset must be a string or None"),
+    "ids that are a mapping": (facts(entity_ids={}), {}, "entity ids must be a list"),
     "ids that are numbers": (facts(relation_ids=[1, 2, 3, 4]), {}, "relation ids must be strings"),
     "too few ids": (facts(entity_ids=["a"]), {}, "1 entity ids do not match the 11"),
-    "ids that repeat": (facts(entity_ids=["a"] * ENTITIES), {}, "unlike 1 ('a')"),
+    "ids that repeat": (facts(entity_ids=["a"] * ENTITIES), {}, "these repeat: 1 ('a')"),
     "fields that are a list": (facts(fields=[1]), {}, "fields must be numbers and strings"),
     "a field that is a list": (facts(fields={"p": [1]}), {}, "fields must be numbers and strings"),
-    "a field nobody knows": (facts(fields={"q": 1}), {}, "no TransE can be made of it"),
-    "a field of the contract": (facts(fields={"entity_ids": None}), {}, "no TransE can be made"),
-    "a norm that is a word": (facts(fields={"p": "two"}), {}, "no TransE can be made of it"),
+    "a field nobody knows": (facts(fields={"q": 1}), {}, "cannot make a TransE from it"),
+    "a field of the contract": (facts(fields={"entity_ids": None}), {}, "cannot make a TransE"),
+    "a norm that is a word": (facts(fields={"p": "two"}), {}, "cannot make a TransE from it"),
     "a norm that is NaN": (facts(fields={"p": float("nan")}), {}, "p of TransE must be above 0"),
     "a norm of zero": (facts(fields={"p": 0}), {}, "p of TransE must be above 0, not 0"),
     "no entities": (facts(), {"entities": None}, "entities must be a matrix"),
     "no relations": (facts(), {"relations": None}, "relations must be a matrix"),
-    "a tensor nobody knows": (facts(), {"extra": torch.ones(2)}, "no TransE can be made of it"),
+    "a tensor nobody knows": (facts(), {"extra": torch.ones(2)}, "cannot make a TransE from it"),
     "a table that is a vector": (facts(), {"entities": torch.ones(8)}, "entities must be a matrix"),
     "a table of integers": (facts(), {"entities": torch.ones(11, 8).int()}, "entities must be"),
     "a table that is too narrow": (facts(), {"relations": torch.ones(4, 7)}, "width 8, not 7"),
@@ -273,7 +274,7 @@ CONVE = {
 
 
 @pytest.mark.parametrize("name", CONVE)
-def test_further_tensors_and_fields_that_do_not_fit_are_refused(tmp_path, name):
+def test_own_tensors_and_fields_that_do_not_fit_are_refused(tmp_path, name):
     """The core knows nothing of a model's own fields, and a file cannot make it stumble later."""
     save_backbone(named("conve", reciprocal=True), tmp_path / "sound.safetensors")
     with safe_open(tmp_path / "sound.safetensors", "pt") as content:
@@ -316,17 +317,17 @@ BYTES = {
 
 
 @pytest.mark.parametrize("name", BYTES)
-def test_a_file_that_is_no_safetensors_file_of_a_backbone(tmp_path, name):
+def test_a_file_that_is_not_a_safetensors_file_of_a_backbone(tmp_path, name):
     path = tmp_path / "file.safetensors"
     path.write_bytes(BYTES[name])
-    assert_refused(path, "no safetensors file of a backbone" if BYTES[name] else "is empty")
+    assert_refused(path, "not a safetensors file of a backbone" if BYTES[name] else "is empty")
 
 
 @pytest.mark.parametrize("kept", [10, 100, 500, -100, -1])
 def test_a_truncated_file(tmp_path, kept):
     path = written(tmp_path, facts())
     path.write_bytes(path.read_bytes()[:kept])
-    assert_refused(path, "no safetensors file of a backbone")
+    assert_refused(path, "not a safetensors file of a backbone")
 
 
 @pytest.mark.parametrize("gap", range(8))
@@ -339,6 +340,15 @@ def test_tables_at_odd_places_are_read(tmp_path, gap):
     assert open_backbone(path).entities.equal(tensors()["entities"])
 
 
-def test_the_network_of_a_run_is_no_backbone(tmp_path):
+def test_the_network_of_a_run_is_not_a_backbone(tmp_path):
     save_file({"entities": torch.ones(2, 2)}, tmp_path / "model.safetensors", {"facts": "{}"})
     assert_refused(tmp_path / "model.safetensors", "lmpnn_kge.save_backbone writes such files")
+
+
+def test_a_checkpoint_file_is_taken_for_its_backbone(tmp_path):
+    source = TOY / "checkpoints" / "rotate.package.pt"
+    save_backbone(source, tmp_path / "a.safetensors")
+    write_checkpoint(tmp_path / "a.safetensors", tmp_path / "b.pt", dataset="toykg")
+    again, first = open_backbone(tmp_path / "b.pt"), open_backbone(source)
+    assert torch.equal(again.entities, first.entities)
+    assert again.vocabulary.has_ids_of(first.vocabulary)

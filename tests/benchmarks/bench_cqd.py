@@ -6,8 +6,10 @@ import time
 from lmpnn_kge.device import choose_device, choose_precision
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.methods.cqd import Cqd, CqdBeam
-from lmpnn_kge.methods.rank import BATCH, Method, Scorer, rank_queries
-from lmpnn_kge.settings import Decomposition, load_config, load_settings, parse_settings
+from lmpnn_kge.methods.lmpnn import LmpnnMethod
+from lmpnn_kge.methods.method import Method
+from lmpnn_kge.methods.rank import BATCH, rank_queries
+from lmpnn_kge.settings import CqdSettings, load_config, load_settings, parse_settings
 
 from .workload import backbone, evaluation_queries
 
@@ -19,9 +21,9 @@ def main(settings: list[str]) -> None:
     config = load_config("small")
     dtype = choose_precision(config.precision, choose_device("cpu"))
     table = backbone()
-    decomposition = load_settings(Decomposition, ["default"], parse_settings(settings))
+    decomposition = load_settings(CqdSettings, ["default"], parse_settings(settings))
     methods: dict[str, Method] = {
-        "LMPNN": Scorer.of(Lmpnn(table, config, dtype=dtype), config),
+        "LMPNN": LmpnnMethod.of(Lmpnn(table, config, dtype=dtype), config),
         "CQD(E)": Cqd.of(table, decomposition),
         "CQD-Beam": CqdBeam.of(table, decomposition),
     }

@@ -8,7 +8,8 @@ import torch
 from lmpnn_kge.device import choose_device, choose_precision
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.lmpnn.wiring import wire
-from lmpnn_kge.methods.rank import BATCH, Scorer, evaluate
+from lmpnn_kge.methods.lmpnn import LmpnnMethod
+from lmpnn_kge.methods.rank import BATCH, evaluate
 from lmpnn_kge.settings import load_config, parse_settings
 
 from .measure import peak_megabytes
@@ -21,19 +22,19 @@ def main(settings: list[str]) -> None:
     config = load_config(settings=parse_settings(settings))
     dtype = choose_precision(config.precision, choose_device("cpu"))
     model = Lmpnn(backbone(), config, dtype=dtype)
-    scorer = Scorer.of(model, config)
+    method = LmpnnMethod.of(model, config)
     found = evaluation_queries(1000)
     count = sum(map(len, found.values()))
     products = sum(len(wire(q.pattern, config.union)) * len(q) for q in found.values())
-    rows, scores = torch.randn(BATCH, model.backbone.dim), torch.empty(BATCH, len(scorer.entities))
+    rows, scores = torch.randn(BATCH, model.backbone.dim), torch.empty(BATCH, len(method.entities))
     best = limit = float("inf")
     for _ in range(ROUNDS):
         start = time.perf_counter()
-        evaluate(scorer, found)
+        evaluate(method, found)
         best = min(best, time.perf_counter() - start)
         start = time.perf_counter()
         for _ in range(products // BATCH):
-            torch.mm(rows, scorer.entities.T, out=scores)
+            torch.mm(rows, method.entities.T, out=scores)
         limit = min(limit, (time.perf_counter() - start) * products / (products // BATCH * BATCH))
     print(
         f"{count / best:8,.0f} queries/s, network in {dtype}: {limit / best:4.0%} of the score "

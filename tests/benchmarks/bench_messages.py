@@ -5,7 +5,7 @@ RESCAL is the one to watch: a matrix per row would take 26 GB here.
 
 import torch
 
-from lmpnn_kge import Backbone, BackboneError, load_backbone
+from lmpnn_kge import Backbone, BackboneError, backbone_class
 from lmpnn_kge.backbones.plugins import discover
 
 from .measure import peak_megabytes, seconds
@@ -14,7 +14,7 @@ ROWS, RELATIONS = 100_000, 237
 
 
 def make(name: str) -> Backbone:
-    kind = load_backbone(name)
+    kind = backbone_class(name)
     for dim in (256, 243):  # 243 = 1 + 2 · 11², for ConvE
         try:
             reciprocal = kind.inverse_formula is None

@@ -39,9 +39,9 @@ def answering(graph: KnowledgeGraph) -> None:
 def sampling(graph: KnowledgeGraph) -> None:
     start = time.perf_counter()
     splits = sample_all(graph, betae_preset(graph))
-    store = QueryStore(graph.name, graph.entity_ids, graph.relation_ids, splits, {})
+    store = QueryStore(graph.name, graph.vocabulary, splits, {})
     with tempfile.TemporaryDirectory() as folder:
-        write_store(Path(folder) / "store", store)
+        write_store(store, Path(folder) / "store")
         taken = time.perf_counter() - start
         counts = {split: sum(map(len, queries.values())) for split, queries in splits.items()}
         print(f"sampled and written: {counts} in {taken:.0f} s, peak {peak_megabytes():,.0f} MB")

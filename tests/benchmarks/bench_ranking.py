@@ -6,7 +6,7 @@ import time
 import numpy as np
 import torch
 
-from lmpnn_kge import BackboneError, load_backbone, rank_triples
+from lmpnn_kge import BackboneError, backbone_class, rank_triples
 
 from .measure import peak_megabytes, seconds
 
@@ -26,7 +26,7 @@ def main(names: list[str]) -> None:
     asked = known[-TEST:]
     questions = len(np.unique(asked[:, :2], axis=0)) + len(np.unique(asked[:, 1:], axis=0))
     for name in names:
-        kind = load_backbone(name)
+        kind = backbone_class(name)
         reciprocal = kind.inverse_formula is None
         try:
             backbone = kind.random(ENTITIES, RELATIONS, 128, reciprocal=reciprocal)

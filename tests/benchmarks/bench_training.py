@@ -12,9 +12,10 @@ from lmpnn_kge.device import choose_device, choose_precision
 from lmpnn_kge.lmpnn.batches import prefetched
 from lmpnn_kge.lmpnn.network import CPU_CHUNK, Lmpnn
 from lmpnn_kge.lmpnn.wiring import wire
-from lmpnn_kge.settings import Config, load_config, parse_settings
+from lmpnn_kge.settings import TrainSettings, load_config, parse_settings
 from lmpnn_kge.training.folder import RunFolder
-from lmpnn_kge.training.lmpnn import Trainer
+from lmpnn_kge.training.lmpnn import LmpnnTask
+from lmpnn_kge.training.loop import Loop
 
 from .measure import peak_megabytes
 from .workload import backbone, training_queries
@@ -25,7 +26,7 @@ ROUNDS = 3
 class Products:
     """What a step multiplies, forward and backward, and nothing else."""
 
-    def __init__(self, dim: int, config: Config, dtype: torch.dtype):
+    def __init__(self, dim: int, config: TrainSettings, dtype: torch.dtype):
         def rows(count: int, width: int) -> Tensor:
             return torch.randn(count, width).to(dtype)
 
@@ -58,22 +59,25 @@ def main(settings: list[str]) -> None:
     dtype = choose_precision(config.precision, choose_device("cpu"))
     model = Lmpnn(backbone(), config, dtype=dtype)
     found = training_queries(10 * config.batch_size)
-    trainer = Trainer(RunFolder(Path(), config, {}), model, found, {}, dtype)
-    batches = trainer.input
+    task = LmpnnTask(model, config, found, {}, dtype)
+    loop = Loop(task, RunFolder(Path("nowhere"), config, None))
+    batches = task.input
     products = Products(model.backbone.dim, config, dtype)
     best = limit = float("inf")
     queries = 0
     for epoch in range(ROUNDS):
         start = time.perf_counter()
         with closing(prefetched(batches.epoch(epoch), torch.device("cpu"))) as ready:
-            queries = sum(len(batch) for batch in ready if trainer.step(batch) is not None)
+            queries = sum(len(batch) for batch in ready if loop.step(batch) is not None)
         best = min(best, time.perf_counter() - start)
         start = time.perf_counter()
         for batch in batches.epoch(epoch):
             for wiring in wire(batch.pattern, config.union, 0, config.constants):
                 for layer in wiring.layers:
-                    tables = len(layer.alone) * min(len(batch), 2 * model.backbone.num_relations)
-                    rows = (len(layer.states) - len(layer.alone)) * len(batch)
+                    tables = len(layer.hoistable) * min(
+                        len(batch), 2 * model.backbone.num_relations
+                    )
+                    rows = (len(layer.states) - len(layer.hoistable)) * len(batch)
                     products.mlp(rows + tables)
             products.loss()
         limit = min(limit, time.perf_counter() - start)

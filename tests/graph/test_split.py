@@ -1,5 +1,6 @@
 """One file of triples in three splits, none of which gives another away."""
 
+import os
 import random
 
 import pytest
@@ -7,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmpnn_kge import DatasetError, KnowledgeGraph
-from lmpnn_kge.graph.formats.libkge import SPLITS, LibkgeDataset
+from lmpnn_kge.errors import FileError
+from lmpnn_kge.graph.formats.libkge import LibkgeFolder
 from lmpnn_kge.graph.split import split_file, split_triples
+from lmpnn_kge.graph.triples import SPLITS
 
 from ..conftest import ROOT
 from ..toy_runs import cli
@@ -41,7 +44,7 @@ def test_a_split_keeps_every_triple_once_and_every_entity_in_train(triples, vali
     }
 
 
-def test_every_relation_is_held_out_by_its_share_where_entities_allow_it():
+def test_every_relation_is_held_out_by_its_share_if_entities_allow_it():
     drawn = random.Random(0)
     sizes = {"rare": 7, "common": 100, "frequent": 1000}
     triples = {
@@ -65,8 +68,9 @@ def test_another_seed_holds_out_other_triples(tmp_path):
 def test_a_file_becomes_a_dataset_folder(tmp_path):
     graph = split_file(TRIPLES, tmp_path / "toy")
     assert graph.name == "toy"
+    options = LibkgeFolder.open(tmp_path / "toy").options
     assert {split: len(graph.triples(split)) for split in SPLITS} == {
-        split: graph.options[f"files.{split}.size"] for split in SPLITS
+        split: options[f"files.{split}.size"] for split in SPLITS
     }
     opened = KnowledgeGraph.open(tmp_path / "toy")
     found = {
@@ -77,22 +81,22 @@ def test_a_file_becomes_a_dataset_folder(tmp_path):
     assert found == set(TRIPLES.read_text().splitlines())
 
 
-def test_commas_quotes_a_header_and_repetitions(tmp_path):
+def test_a_csv_file_may_have_quotes_a_header_and_repeated_triples(tmp_path):
     rows = [f'"City, {n}", in,country {n % 3}\r\n' for n in range(30)]
     file = tmp_path / "mine.csv"
     file.write_bytes(b"\xef\xbb\xbf" + "".join(["head,relation,tail\r\n", *rows, *rows]).encode())
-    with pytest.raises(DatasetError, match="nothing is left for valid"):  # a city has one edge
+    with pytest.raises(DatasetError, match="no triples are left for valid"):  # a city has one edge
         split_file(file, tmp_path / "mine", header=True)
     with pytest.raises(DatasetError, match="'head relation tail', shares no name with the others"):
         split_file(file, tmp_path / "mine")
     with file.open("a") as stream:
         stream.writelines(f'"City, {n}",near,"City, {(n + 1) % 30}"\n' for n in range(30))
-    told = cli("split", file, "-o", tmp_path / "mine", "--header", "--valid", "0.2")
-    assert "33 entities, 2 relations; 42 train, 12 valid, 6 test" in told.stdout
-    graph = LibkgeDataset.open(tmp_path / "mine")
+    result = cli("split", file, "-o", tmp_path / "mine", "--header", "--valid", "0.2")
+    assert "33 entities, 2 relations; 42 train, 12 valid, 6 test" in result.stdout
+    graph = KnowledgeGraph.open(tmp_path / "mine")
     assert "City, 7" in graph.entity_ids
     assert graph.relation_ids == ["in", "near"]
-    assert f"--dataset {tmp_path / 'mine'} -o mine.pt" in told.stderr
+    assert f"--dataset {tmp_path / 'mine'} -o mine.pt" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -100,26 +104,68 @@ def test_commas_quotes_a_header_and_repetitions(tmp_path):
     [
         ("a.tsv", None, "a.tsv cannot be read: No such file"),
         ("a.tsv", b"", "a.tsv has no triples"),
-        ("a.tsv", b"a,r,b\n", "line 1 must be a head, a relation and a tail between tabs"),
-        ("a.csv", b"a\tr\tb\n", "line 1 must be a head, a relation and a tail between commas"),
-        ("a.csv", b'a,r,"b\nc"\n', "line 1 must be a head, a relation and a tail between commas"),
+        ("a.tsv", b"a,r,b\n", "line 1 must be a head, a relation and a tail separated by tabs"),
+        ("a.csv", b"a\tr\tb\n", "line 1 must be a head, a relation and a tail separated by commas"),
+        (
+            "a.csv",
+            b'a,r,"b\nc"\n',
+            "line 1 must be a head, a relation and a tail separated by commas",
+        ),
         ("a.csv", b'a,r,"b"c\n', "a.csv is not a readable .csv file: "),
-        ("a.tsv", b"a\tr\tb\n", "nothing is left for valid: "),
+        ("a.tsv", b"a\tr\tb\n", "no triples are left for valid: "),
         ("a.tsv", b"a\tr\t\xff\n", "is not UTF-8"),
     ],
 )
-def test_a_file_that_is_no_graph_is_refused_in_one_line(tmp_path, name, content, words):
+def test_a_file_without_a_usable_graph_is_refused_in_one_line(tmp_path, name, content, words):
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    told = cli("split", tmp_path / name, "-o", tmp_path / "graph", code=2).stderr
-    assert words in told
-    assert len(told.splitlines()) == 1
+    message = cli("split", tmp_path / name, "-o", tmp_path / "graph", code=2).stderr
+    assert words in message
+    assert len(message.splitlines()) == 1
     assert not (tmp_path / "graph").exists()
 
 
-def test_what_is_there_is_not_written_over(tmp_path):
+def state(folder):
+    """The files of a folder, with their contents, and whether they are the same files as before."""
+    return {
+        file.name: (file.read_bytes(), file.stat().st_ino, file.stat().st_mtime_ns)
+        for file in folder.iterdir()
+    }
+
+
+def test_a_second_split_with_the_same_result_leaves_the_folder_as_it_is(tmp_path):
+    first = split_file(TRIPLES, tmp_path / "toy")
+    before = state(tmp_path / "toy")
+    second = split_file(TRIPLES, tmp_path / "toy")
+    assert second.fingerprint == first.fingerprint
+    assert state(tmp_path / "toy") == before
+    assert cli("split", TRIPLES, "-o", tmp_path / "toy").exit_code == 0
+    assert state(tmp_path / "toy") == before
+    assert os.listdir(tmp_path) == ["toy"]
+
+
+@pytest.mark.parametrize("options", [{"seed": 1}, {"valid": 0.2}, {"test": 0.05}], ids=str)
+def test_a_second_split_with_another_result_is_refused(tmp_path, options):
     split_file(TRIPLES, tmp_path / "toy")
-    before = {file: file.read_bytes() for file in (tmp_path / "toy").iterdir()}
-    with pytest.raises(DatasetError, match="name a new folder"):
-        split_file(TRIPLES, tmp_path / "toy", seed=1)
-    assert {file: file.read_bytes() for file in (tmp_path / "toy").iterdir()} == before
+    before = state(tmp_path / "toy")
+    with pytest.raises(FileError, match="toy exists and holds something else; name a new folder"):
+        split_file(TRIPLES, tmp_path / "toy", **options)
+    assert state(tmp_path / "toy") == before
+    assert os.listdir(tmp_path) == ["toy"]
+
+
+def test_a_second_split_is_refused_if_somebody_added_a_file(tmp_path):
+    split_file(TRIPLES, tmp_path / "toy")
+    (tmp_path / "toy" / "notes.txt").write_text("mine")
+    before = state(tmp_path / "toy")
+    with pytest.raises(FileError, match="holds something else"):
+        split_file(TRIPLES, tmp_path / "toy")
+    assert state(tmp_path / "toy") == before
+
+
+def test_a_folder_of_other_files_is_refused_and_kept(tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "thesis.tex").write_text("mine")
+    with pytest.raises(FileError, match="holds something else"):
+        split_file(TRIPLES, tmp_path / "thesis")
+    assert os.listdir(tmp_path / "thesis") == ["thesis.tex"]

@@ -102,4 +102,4 @@ def test_a_new_name_for_a_variable_is_none_that_the_user_has_taken():
     formula = parse(f"{both} & r0(?, ?x_2) & r0(?x_2, e2)")
     triples = {(3, 0, 0), (0, 1, 0), (3, 1, 1), (1, 0, 1), (3, 0, 2), (2, 0, 2)}
     assert brute_force(formula, triples) == [3]
-    assert graph_of(triples).ask(formula).tolist() == [3]
+    assert graph_of(triples).answer_rows(formula).tolist() == [3]

@@ -6,9 +6,10 @@ import math
 
 import pytest
 import torch
+import yaml
 from click.testing import CliRunner
 
-from lmpnn_kge import ConfigError, QueryError, load_backbone
+from lmpnn_kge import ConfigError, QueryError, backbone_class
 from lmpnn_kge.backbones.link_prediction import rank_triples
 from lmpnn_kge.cli import main
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
@@ -22,8 +23,8 @@ from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern, named_patterns, parse_pattern
 from lmpnn_kge.runs.baselines import evaluate_method
-from lmpnn_kge.settings import Decomposition, load_settings
-from lmpnn_kge.training.embedding import Questions
+from lmpnn_kge.settings import CqdSettings, load_settings, parse_settings, to_yaml
+from lmpnn_kge.training.questions import Questions
 
 from .. import made_up
 from ..backbones.test_contract import NAMES
@@ -35,12 +36,12 @@ PATTERNS = named_patterns()
 both_norms = pytest.mark.parametrize("t_norm", ["product", "godel"])
 
 
-def settings(**changes) -> Decomposition:
-    return load_settings(Decomposition, ["default"], {"steps": 30, "beam": 200, **changes})
+def settings(**changes) -> CqdSettings:
+    return load_settings(CqdSettings, ["default"], {"steps": 30, "beam": 200, **changes})
 
 
 def backbone(name="complex"):
-    random = load_backbone(name).random(ENTITIES, RELATIONS, 4, seed=1)
+    random = backbone_class(name).random(ENTITIES, RELATIONS, 4, seed=1)
     return random.to(dtype=torch.float64)
 
 
@@ -156,7 +157,7 @@ def test_a_variable_within_a_negation_makes_true_what_is_denied():
 @pytest.mark.parametrize("kind", [Cqd, CqdBeam])
 @pytest.mark.parametrize("name", NAMES)
 def test_one_hop_is_link_prediction(name, kind):
-    kind_of = load_backbone(name)
+    kind_of = backbone_class(name)
     model = kind_of.random(50, RELATIONS, kind_of.entity_width(16), reciprocal=True)
     heads, relations = torch.arange(50)[:, None], (torch.arange(50) % (2 * RELATIONS))[:, None]
     found = scores(kind.of(model, settings()), PATTERNS["1p"], heads, relations)
@@ -166,7 +167,7 @@ def test_one_hop_is_link_prediction(name, kind):
 
 def test_one_hop_ranks_equal_those_of_link_prediction_on_a_graph():
     graph = KnowledgeGraph.open(TOY / "dataset")
-    model = load_backbone("complex").random(len(graph.entity_ids), len(graph.relation_ids), 16)
+    model = backbone_class("complex").random(len(graph.entity_ids), len(graph.relation_ids), 16)
     triples = graph.splits["test"]
     asked = Questions.of(triples, model.num_relations)
     none = made_up.answers([[] for _ in asked.heads])
@@ -231,11 +232,32 @@ def test_denying_what_is_true_or_false_for_certain_has_a_gradient():
 
 
 def test_the_margin_of_a_distance_is_that_of_near_entities():
-    model = load_backbone("transe").random(100, RELATIONS, 8)
+    model = backbone_class("transe").random(100, RELATIONS, 8)
     margin = measured_margin(model, seed=0)
     nearer = (model.score_tails(torch.arange(100), torch.zeros(100).long()) > -margin).sum(1)
     assert 3 < nearer.float().mean() < 30
     assert measured_margin(backbone(), seed=0) == 0
+
+
+@pytest.mark.parametrize("name", ["transe", "complex"])
+@pytest.mark.parametrize("kind", [Cqd, CqdBeam])
+def test_a_margin_is_measured_unless_it_is_given_and_may_be_zero(kind, name):
+    model = backbone_class(name).random(100, RELATIONS, 8)
+    assert settings().margin is None
+    assert kind.of(model, settings()).fuzzy.margin == measured_margin(model, seed=0)
+    for margin in (0.0, -2.5, 3.0):
+        assert kind.of(model, settings(margin=margin)).fuzzy.margin == margin
+
+
+def test_a_margin_is_null_or_a_number():
+    assert settings(**parse_settings(["margin=0"])).margin == 0
+    assert settings(**parse_settings(["margin=null"])).margin is None
+    shown = yaml.safe_load(to_yaml(settings()))
+    assert settings(**shown) == settings()
+    with pytest.raises(ConfigError, match="margin is 'wide', but must be a number"):
+        settings(margin="wide")
+    with pytest.raises(ConfigError, match="scale is 'None', but must be a number"):
+        settings(scale=None)
 
 
 @pytest.fixture(scope="module")
@@ -266,7 +288,7 @@ def test_the_command_prints_the_papers_row(method, store):
         limit=7,
         settings={"steps": 5} if quick else None,
     )
-    assert again == found
+    assert again.to_json() == found
 
 
 @pytest.mark.parametrize(
@@ -275,8 +297,8 @@ def test_the_command_prints_the_papers_row(method, store):
         ([], "give a RUN"),
         (["--method", "cqd"], "needs --checkpoint"),
         (["run", "--method", "cqd", "--checkpoint", ROTATE], "not a RUN"),
-        (["run", "--set", "steps=1"], "--set means nothing"),
-        (["--method", "cqd", "--checkpoint", ROTATE, "--union", "dnf"], "--union means nothing"),
+        (["run", "--set", "steps=1"], "--set does not apply"),
+        (["--method", "cqd", "--checkpoint", ROTATE, "--union", "dnf"], "--union does not apply"),
         (["--method", "cqt", "--checkpoint", ROTATE], "cqd"),
     ],
 )

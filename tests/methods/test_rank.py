@@ -4,6 +4,7 @@ import bisect
 import json
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,13 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmpnn_kge.errors import RunError
+from lmpnn_kge.graph.vocabulary import Vocabulary
+from lmpnn_kge.listener import Listener
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.lmpnn.wiring import wire
 from lmpnn_kge.methods import rank as evaluation
-from lmpnn_kge.methods.rank import Metrics, Scorer, capped, evaluate, rank_queries
-from lmpnn_kge.methods.results import NEGATIVE, POSITIVE, as_json, as_text, average
+from lmpnn_kge.methods.lmpnn import LmpnnMethod
+from lmpnn_kge.methods.rank import capped, evaluate, evaluate_split, measure, rank_queries
+from lmpnn_kge.methods.results import Results
 from lmpnn_kge.queries.columns import Queries
-from lmpnn_kge.query.patterns import BETAE, named_patterns
+from lmpnn_kge.queries.store import QueryStore
+from lmpnn_kge.query.patterns import named_patterns
 from lmpnn_kge.settings import load_config
 
 from .. import made_up
@@ -28,7 +33,7 @@ PATTERNS = named_patterns()
 
 
 @dataclass(frozen=True)
-class Given(Scorer):
+class Given(LmpnnMethod):
     """Scores that are looked up: the constant of a query is its row; whole numbers, many alike."""
 
     rows: torch.Tensor = None  # [disjuncts, n, d]
@@ -37,7 +42,7 @@ class Given(Scorer):
         return self.rows[:, constants[:, 0]]
 
 
-def given_scorer(entities: int, queries: int, disjuncts: int = 1, seed: int = 0) -> Given:
+def given_method(entities: int, queries: int, disjuncts: int = 1, seed: int = 0) -> Given:
     random = torch.Generator().manual_seed(seed)
     table = torch.randint(-1, 2, (entities, 3), generator=random).float()
     rows = torch.randint(-2, 3, (disjuncts, queries, 3), generator=random).float()
@@ -57,13 +62,13 @@ def asked(easy, hard, costs=None) -> Queries:
     )
 
 
-def plain_ranks(scorer: Given, easy, hard) -> list[float]:
+def plain_ranks(method: Given, easy, hard) -> list[float]:
     """Sort what is no answer, and look where a hard answer would stand."""
     ranks = []
     for query, (known, missing) in enumerate(zip(easy, hard, strict=True)):
         scores = [
-            max(float(disjunct[query] @ entity) for disjunct in scorer.rows)
-            for entity in scorer.entities
+            max(float(disjunct[query] @ entity) for disjunct in method.rows)
+            for entity in method.entities
         ]
         others = sorted(
             scores[entity] for entity in range(len(scores)) if entity not in {*known, *missing}
@@ -100,53 +105,65 @@ def split_answers(seed: int, queries: int, entities: int) -> tuple[list, list]:
 def test_ranks_are_those_of_sorted_lists_however_the_work_is_cut(
     seed, entities, queries, disjuncts, batch, chunk
 ):
-    scorer = given_scorer(entities, queries, disjuncts, seed)
+    method = given_method(entities, queries, disjuncts, seed)
     easy, hard = split_answers(seed, queries, entities)
-    heard = []
+    done = []
+
+    class Count(Listener):
+        def advance(self, steps=1, detail=None):
+            done.append(steps)
+            assert detail() == "1p"
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evaluation, "BATCH", batch)
         patch.setattr(evaluation, "CHUNK_SCORES", chunk)
-        ranks = rank_queries(scorer, asked(easy, hard), "1p", lambda *done: heard.append(done))
-    assert ranks.tolist() == plain_ranks(scorer, easy, hard)
-    assert heard[-1] == ("1p", sum(map(bool, hard)))
+        ranks = rank_queries(method, asked(easy, hard), "1p", Count())
+    assert ranks.tolist() == plain_ranks(method, easy, hard)
+    assert sum(done) == sum(map(bool, hard))
 
 
 def test_ranks_by_hand():
     """Scores 3 2 2 2 1 0; entity 1 is known, 2 and 4 are looked for, so 3 ties with 2."""
-    scorer = Given(
+    method = Given(
         None,
         torch.tensor([[3.0], [2.0], [2.0], [2.0], [1.0], [0.0]]),
         "dnf",
         rows=torch.ones(1, 1, 1),
     )
     queries = asked([[1]], [[2, 4]])
-    # 2: behind 0, beside 3. 4: behind 0 and 3, for 1 and 2 are answers.
-    assert rank_queries(scorer, queries).tolist() == [2.5, 3.0]
-    metrics = evaluate(scorer, {"1p": queries})["1p"]
+    # 2: behind 0, beside 3. 4: behind 0 and 3, because 1 and 2 are answers.
+    assert rank_queries(method, queries).tolist() == [2.5, 3.0]
+    metrics = evaluate(method, {"1p": queries}).types["1p"]
     assert metrics.mrr == pytest.approx((1 / 2.5 + 1 / 3) / 2)
     assert metrics.hits == {1: 0.0, 3: 1.0, 10: 1.0}
     assert metrics.queries == 1
 
 
 def test_ranking_changes_neither_the_table_nor_the_queries():
-    scorer = given_scorer(9, 4)
+    method = given_method(9, 4)
     easy, hard = split_answers(0, 4, 9)
     queries = asked(easy, hard)
-    first = rank_queries(scorer, queries)
-    assert np.array_equal(first, rank_queries(scorer, queries))
+    first = rank_queries(method, queries)
+    assert np.array_equal(first, rank_queries(method, queries))
 
 
 def test_embeddings_that_are_no_numbers_are_refused():
-    scorer = given_scorer(5, 1)
-    scorer.rows[0, 0, 0] = torch.nan
+    method = given_method(5, 1)
+    method.rows[0, 0, 0] = torch.nan
     with pytest.raises(RunError, match="not finite"):
-        rank_queries(scorer, asked([[0]], [[1]]))
+        rank_queries(method, asked([[0]], [[1]]))
 
 
 def test_queries_without_hard_answers_are_not_ranked():
-    scorer = given_scorer(5, 2)
-    assert evaluate(scorer, {"1p": asked([[0], [1]], [[], []])}) == {}
-    assert rank_queries(scorer, asked([[0], [1]], [[], []])).tolist() == []
+    method = given_method(5, 2)
+    without = asked([[0], [1]], [[], []])
+    assert evaluate(method, {"1p": without}) == Results("test", {})
+    store = QueryStore(
+        "toy", Vocabulary([], []), {"valid": {"1p": without}}, folder=Path("my-queries")
+    )
+    with pytest.raises(RunError, match="my-queries has no hard answers in 'valid'"):
+        evaluate_split(method, store, "valid")
+    assert rank_queries(method, asked([[0], [1]], [[], []])).tolist() == []
 
 
 # A real network -----------------------------------------------------------------------------
@@ -157,12 +174,12 @@ def test_an_entity_counts_by_the_nearest_of_the_disjuncts(union):
     pattern = PATTERNS["2u"]
     model = Lmpnn(make("complex"), load_config("tiny"))
     unit = torch.nn.functional.normalize(model.backbone.entities, dim=-1)
-    scorer = Scorer(model, unit, union)
+    method = LmpnnMethod(model, unit, union)
     drawn = made_up.queries(pattern, 4, ENTITIES, RELATIONS)
     constants, relations = (
         torch.from_numpy(ids).long() for ids in (drawn.constants, drawn.relations)
     )
-    scores = scorer.score(scorer.embed(pattern, constants, relations))
+    scores = method.score(method.embed(pattern, constants, relations))
     with torch.no_grad():
         answers = [model(wiring, constants, relations) for wiring in wire(pattern, union)]
     assert len(answers) == (2 if union == "dnf" else 1)
@@ -181,7 +198,7 @@ def test_an_entity_counts_by_the_nearest_of_the_disjuncts(union):
 
 def test_metrics_are_averaged_over_the_answers_of_a_query_then_over_queries():
     hard = made_up.answers([[5, 6, 7], [], [8]], costs=[1, 2, 1, 2])
-    metrics = Metrics.of(np.array([1.0, 2.0, 4.0, 10.0]), hard)
+    metrics = measure(np.array([1.0, 2.0, 4.0, 10.0]), hard)
     assert metrics.mrr == pytest.approx(((1 + 1 / 2 + 1 / 4) / 3 + 1 / 10) / 2)
     assert metrics.hits == pytest.approx({1: (1 / 3) / 2, 3: (2 / 3) / 2, 10: 1.0})
     assert metrics.queries == 2
@@ -193,11 +210,11 @@ def test_metrics_are_averaged_over_the_answers_of_a_query_then_over_queries():
 
 
 def test_without_costs_nothing_is_said_of_missing_edges():
-    assert Metrics.of(np.array([2.0]), made_up.answers([[3]])).by_missing == {}
+    assert measure(np.array([2.0]), made_up.answers([[3]])).by_missing == {}
 
 
 def test_a_rank_between_two_places_is_no_hit_at_the_better_one():
-    assert Metrics.of(np.array([1.5]), made_up.answers([[3]])).hits == {1: 0.0, 3: 1.0, 10: 1.0}
+    assert measure(np.array([1.5]), made_up.answers([[3]])).hits == {1: 0.0, 3: 1.0, 10: 1.0}
 
 
 def test_of_many_queries_some_are_taken_evenly():
@@ -210,90 +227,12 @@ def test_of_many_queries_some_are_taken_evenly():
         assert len(capped({"a": many}, most)["a"]) == most
 
 
-# Results ------------------------------------------------------------------------------------
-
-
-def made_metrics(mrr: float, **changes) -> Metrics:
-    return Metrics(**{"mrr": mrr, "hits": {1: 0.1, 3: 0.2, 10: 0.3}, "queries": 7,
-                      "by_missing": {}, **changes})  # fmt: skip
-
-
-def all_types() -> dict[str, Metrics]:
-    return {name: made_metrics(number / 100) for number, name in enumerate(BETAE)}
-
-
-def test_the_paper_averages_nine_types_without_negation_and_five_with_it():
-    assert (*POSITIVE, *NEGATIVE) == tuple(BETAE)
-    assert [name for name in BETAE if "!" in BETAE[name]] == list(NEGATIVE)
-    results = as_json("test", all_types())
-    assert results["A_P"] == pytest.approx(sum(range(9)) / 9 / 100)
-    assert results["A_N"] == pytest.approx(sum(range(9, 14)) / 5 / 100)
-
-
-@pytest.mark.parametrize(("missing", "none", "some"), [("2u", "A_P", "A_N"), ("pni", "A_N", "A_P")])
-def test_an_average_of_fewer_types_is_none(missing, none, some):
-    metrics = all_types()
-    del metrics[missing]
-    results = as_json("test", metrics)
-    assert results[none] is None
-    assert results[some] is not None
-    assert none not in as_text(results)
-    assert some in as_text(results)
-    assert average({}, POSITIVE) is None
-
-
-def test_json_has_everything_and_survives_writing_and_reading():
-    metrics = {"2p": made_metrics(0.25, by_missing={1: (0.5, 3), 2: (0.125, 4)})}
-    results = as_json("valid", metrics)
-    assert results == {
-        "split": "valid",
-        "types": {
-            "2p": {
-                "mrr": 0.25,
-                "hits@1": 0.1,
-                "hits@3": 0.2,
-                "hits@10": 0.3,
-                "queries": 7,
-                "missing_edges": {
-                    "1": {"mrr": 0.5, "answers": 3},
-                    "2": {"mrr": 0.125, "answers": 4},
-                },
-            }
-        },
-        "A_P": None,
-        "A_N": None,
-    }
-    assert as_text(json.loads(json.dumps(results))) == as_text(results)
-
-
 def test_numbers_of_a_real_evaluation_can_be_written_as_json():
-    scorer = given_scorer(9, 4)
+    method = given_method(9, 4)
     easy, hard = split_answers(0, 4, 9)
     costs = [1 + place % 2 for place in range(sum(map(len, hard)))]
-    results = as_json("test", evaluate(scorer, {"1p": asked(easy, hard, costs)}))
-    written = json.loads(json.dumps(results))
-    assert written == results
-    assert math.isfinite(results["types"]["1p"]["mrr"])
-
-
-def test_text_is_the_row_of_the_paper_then_the_rest():
-    metrics = {
-        "2in": made_metrics(0.034),
-        "mine": made_metrics(0.5),
-        "1p": made_metrics(0.456, by_missing={1: (0.4, 3)}),
-    }
-    assert as_text(as_json("test", metrics)).splitlines() == [
-        "       1p   2in",
-        "MRR  45.6   3.4",
-        "",
-        "     mine",
-        "MRR  50.0",
-        "",
-        "           1p   2in  mine",
-        "Hits@1   10.0  10.0  10.0",
-        "Hits@3   20.0  20.0  20.0",
-        "Hits@10  30.0  30.0  30.0",
-        "",
-        "             1p   2in  mine",
-        "1 missing  40.0            ",
-    ]
+    results = evaluate(method, {"1p": asked(easy, hard, costs)})
+    written = json.loads(json.dumps(results.to_json()))
+    assert written == results.to_json()
+    assert Results.from_json(written, "results") == results
+    assert math.isfinite(results.types["1p"].mrr)

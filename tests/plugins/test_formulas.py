@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from lmpnn_kge import BackboneError, load_backbone
+from lmpnn_kge import BackboneError, backbone_class
 
 
 def backbone(name, entities, relations, **fields):
-    return load_backbone(name).from_tensors(
+    return backbone_class(name).from_tensors(
         torch.tensor(entities), torch.tensor(relations), reciprocal=False, **fields
     )
 
@@ -64,7 +64,7 @@ def test_conve_reads_the_head_above_the_relation_and_adds_the_tail_bias():
     entities = torch.zeros(2, 9)
     entities[0] = torch.tensor([100.0, 1, 2, 3, 4, 5, 6, 7, 8])
     entities[1] = torch.tensor([0.5, 1, 1, 1, 1, 1, 1, 1, 1])
-    model = load_backbone("conve").from_tensors(
+    model = backbone_class("conve").from_tensors(
         entities,
         torch.tensor([[100.0, -1, -2, -3, -4, -5, -6, -7, -8]] * 2),
         reciprocal=True,
@@ -81,7 +81,7 @@ def test_conve_reads_the_head_above_the_relation_and_adds_the_tail_bias():
 
 def test_a_plain_conve_is_refused_with_the_remedy():
     with pytest.raises(BackboneError, match="reciprocal_relations_model"):
-        load_backbone("conve").random(5, 2, 9)
+        backbone_class("conve").random(5, 2, 9)
 
 
 def test_cp_answers_towards_tails_with_one_half_and_towards_heads_with_the_other():
@@ -91,7 +91,7 @@ def test_cp_answers_towards_tails_with_one_half_and_towards_heads_with_the_other
 
 
 def test_a_reciprocal_cp_answers_both_ways_with_the_same_half():
-    model = load_backbone("cp").from_tensors(
+    model = backbone_class("cp").from_tensors(
         torch.tensor([[1.0, 2.0]]), torch.tensor([[10.0], [20.0]]), reciprocal=True
     )
     assert model.message(model.entities, [0]).tolist() == [[0, 10]]
@@ -119,7 +119,7 @@ def test_transh_measures_on_the_hyperplane_of_the_relation(p, distance):
 
 def test_transh_projects_by_the_relation_of_each_question():
     generator = torch.Generator().manual_seed(0)
-    model = load_backbone("transh").random(7, 3, 4, p=1.0)
+    model = backbone_class("transh").random(7, 3, 4, p=1.0)
     h, t = torch.randn(2, 5, 4, generator=generator)
     v, w = model.relations.chunk(2, dim=1)
     ids = torch.tensor([5, 0, 3, 1, 5])
@@ -149,7 +149,7 @@ def test_a_projection_of_another_shape_is_refused():
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 def test_the_transformer_is_torchs_encoder(activation):
-    made = load_backbone("transformer").random(5, 2, 8, reciprocal=True, activation=activation)
+    made = backbone_class("transformer").random(5, 2, 8, reciprocal=True, activation=activation)
     of_layers = [name for name in made.tensors() if name not in ("entities", "relations", "tokens")]
     model = made.with_tensors({  # what is 0 or 1 before training would not be missed
         name: torch.randn(3, *getattr(made, name).shape[1:]) for name in of_layers
@@ -178,7 +178,7 @@ def test_the_transformer_is_torchs_encoder(activation):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"heads": 3}, "3 heads of attention needs an entity width that they divide, not 8"),
+        ({"heads": 3}, "3 attention heads needs an entity width that is divisible by their number"),
         ({"activation": "tanh"}, "relu and gelu, not 'tanh'"),
         ({"merge": torch.ones(1, 8, 7)}, r"merge of shape \[1, 8, 8\], not \[1, 8, 7\]"),
         ({"tokens": torch.ones(2, 8)}, r"tokens of shape \[3, 8\], not \[2, 8\]"),
@@ -186,13 +186,13 @@ def test_the_transformer_is_torchs_encoder(activation):
 )
 def test_a_transformer_whose_parts_do_not_fit_is_refused(change, words):
     with pytest.raises(BackboneError, match=words):
-        load_backbone("transformer").random(5, 2, 8, reciprocal=True, **change)
+        backbone_class("transformer").random(5, 2, 8, reciprocal=True, **change)
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
 @pytest.mark.parametrize("name", ["rotate", "transe", "transh"])
 def test_where_a_coordinate_coincides_a_distance_has_a_gradient(name, p):
-    model = load_backbone(name).random(3, 2, 8, p=p)
+    model = backbone_class(name).random(3, 2, 8, p=p)
     a, b = model.entities[:1].clone(), model.entities[1:2].clone()
     a[:, [1, 5]] = b[:, [1, 5]]  # for RotatE a complex number
     a.requires_grad_()

@@ -18,13 +18,14 @@ from lmpnn_kge.query.formula import (
     Not,
     Or,
     Variable,
-    exclusions,
-    to_text,
+    connected_to,
+    map_terms,
 )
 from lmpnn_kge.query.graph import Edge, query_graphs
-from lmpnn_kge.query.normal_form import MAX_DISJUNCTS, normalise
+from lmpnn_kge.query.negations import denials, exclusions
+from lmpnn_kge.query.normal_form import MAX_DISJUNCTS, normalise, scoped, signed_literals
 from lmpnn_kge.query.parser import parse, parse_any
-from lmpnn_kge.query.patterns import BETAE, EFO1, named_patterns, ordered, parse_pattern
+from lmpnn_kge.query.patterns import BETAE, EFO1, Pattern, named_patterns, ordered, parse_pattern
 
 from ..formulas import formulas
 
@@ -57,7 +58,7 @@ def test_the_language(text, formula):
 @given(formula=formulas())
 @settings(max_examples=500, deadline=None)
 def test_printing_and_parsing_again_gives_the_same_formula(formula):
-    assert parse_any(to_text(formula)) == formula
+    assert parse_any(str(formula)) == formula
 
 
 @given(
@@ -67,7 +68,27 @@ def test_printing_and_parsing_again_gives_the_same_formula(formula):
 @settings(max_examples=10_000, deadline=None)
 def test_any_text_is_a_formula_or_a_query_error(text):
     with contextlib.suppress(QueryError):
-        assert parse(to_text(parse(text))) == parse(text)
+        assert parse(str(parse(text))) == parse(text)
+
+
+@pytest.mark.parametrize(
+    ("node", "text"),
+    [
+        (Constant("Peru"), "Peru"),
+        (Constant("New York"), '"New York"'),
+        (FREE, "?"),
+        (X, "?x"),
+        (Atom("has part", X, FREE), '"has part"(?x, ?)'),
+        (Equal(FREE, GERMANY), "? = Germany"),
+        (Not(Equal(FREE, GERMANY)), "? != Germany"),
+        (Not(A), "!a(?, a)"),
+        (Not(And((A, Not(B)))), "!(a(?, a) & !b(?, b))"),
+        (And((A, Or((B, C)))), "a(?, a) & (b(?, b) | c(?, c))"),
+        (Or((And((A, B)), C)), "a(?, a) & b(?, b) | c(?, c)"),
+    ],
+)
+def test_a_node_prints_as_it_is_written(node, text):
+    assert str(node) == text
 
 
 def test_the_signs_of_logic_are_read():
@@ -91,7 +112,7 @@ def test_an_empty_formula_is_called_so(text):
         ("r(a, ?) r(b, ?)", "expected the end, & or |", 9),
         ("(r(a, ?)", "a closing bracket", 9),
         ('r("a, ?)', "a closing quote is missing", 3),
-        ("r(a, ?) & %", "what is this: '%'", 11),
+        ("r(a, ?) & %", "unexpected character: '%'", 11),
         ("a & ?", "expected ( after a relation, = or != after an entity", 3),
         ("lives_in(?, New York)", 'is written in quotes: "New York"', 17),
         ("has part(a, ?)", 'is written in quotes: "has part"', 5),
@@ -142,12 +163,29 @@ def test_places_of_a_pattern_are_in_the_order_of_their_first_occurrence():
     assert (pattern.constants, pattern.relations) == (["s1"], ["r1", "r2"])
 
 
+def test_a_pattern_is_filled_in_the_order_of_its_places():
+    pattern = parse_pattern("!(r1(s1,e1)&r2(e1,f))&r1(f,s2)|f=s1")
+    names = [("likes", False), ("has part", True)]
+    assert str(pattern.fill(["Ann", "Bo B"], names)) == (
+        '!(likes(Ann, ?e1) & "has part"(?, ?e1)) & likes(?, "Bo B") | ? = Ann'
+    )
+    with pytest.raises(ValueError, match="zip"):
+        pattern.fill(["Ann"], names)
+
+
+@given(formula=formulas())
+@settings(max_examples=100, deadline=None)
+def test_a_pattern_filled_with_the_names_of_its_places_is_its_formula(formula):
+    pattern = Pattern(formula)
+    assert pattern.fill(pattern.constants, [(r, False) for r in pattern.relations]) == formula
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("r1(s1,e1)", "asks for nothing"),
-        ("r1(s1,?)", "in place of ? and ?x"),
-        ("r1(Germany,f)", "'Germany' is none of s1"),
+        ("r1(s1,?)", "instead of ? and ?x"),
+        ("r1(Germany,f)", "'Germany' is not a place: write s1"),
     ],
 )
 def test_a_pattern_with_other_places_is_refused(text, words):
@@ -208,6 +246,59 @@ def test_what_is_excluded_is_apart_from_what_is_asked():
     for text in ("r(a, ?)", "r(?x, ?) & ?x != a", "r(a, ?) | ? != a", "r(a, ?) & ? = a"):
         assert exclusions(parse(text)) == (parse(text), [])
     assert exclusions(parse("? != a")) == (parse("? != a"), [Constant("a")])
+
+
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        ("r(a, ?) & !s(?, b)", ["s(?, b)"]),
+        ("r(a, ?) & !(s(b, ?x) & t(?x, ?))", ["s(b, ?x) & t(?x, ?)"]),
+        ("r(a, ?) & ? != b", ["? = b"]),
+        ("r(a, ?) & ? = b", ["? != b"]),
+        ("r(a, ?) & !(s(?, ?x) & ?x != b)", ["s(?, ?x) & ?x != b"]),
+        ("r(a, ?)", []),
+        ("r(a, ?x) & !s(?x, ?)", []),  # the same ?x must satisfy r
+        ("r(a, ?) & !(s(?, ?x) & !t(?x, b))", []),  # a new t may make it false
+    ],
+)
+def test_what_is_denied_for_good_is_about_the_answer_alone(text, denied):
+    (conjunct,) = normalise(parse(text))
+    assert [str(formula) for formula in denials(conjunct)] == denied
+
+
+def test_pieces_are_connected_by_the_terms_that_they_share():
+    texts = ("r(?x, ?y)", "s(a, b)", "t(?, ?x)", "u(?, c)", "v(c, d)")
+    pieces = [parse_any(text) for text in texts]
+    far, loose, near, side, behind = pieces
+    assert connected_to(FREE, pieces) == [near, far, side, behind]
+    assert connected_to(Constant("b"), pieces) == [loose]
+    assert connected_to(FREE, [near, near]) == [near, near]
+
+
+def test_terms_are_mapped_wherever_they_stand():
+    formula = parse("!(r(a, ?x) & ?x != a) | s(?, a)")
+    changed = map_terms(formula, lambda term: X if term == Constant("a") else term)
+    assert changed == parse("!(r(?x, ?x) & ?x != ?x) | s(?, ?x)")
+
+
+def test_variables_of_groups_are_named_after_their_group():
+    (conjunct,) = normalise(parse("!(r(a, ?x) & s(?x, ?) | t(b, ?x) & u(?x, ?)) & v(c, ?)"))
+    first, second = scoped(conjunct).groups
+    assert (first.bound, second.bound) == ((Variable("0.x"),), (Variable("1.x"),))
+    assert [(str(literal.atom), literal.negated) for literal in signed_literals(conjunct)] == [
+        ("v(c, ?)", False),
+        ("r(a, ?0.x)", False),
+        ("s(?0.x, ?)", True),
+        ("t(b, ?1.x)", False),
+        ("u(?1.x, ?)", True),
+    ]
+
+
+def test_a_group_within_a_group_has_both_numbers():
+    (conjunct,) = normalise(parse("r(a, ?) & !(s(?, ?x) & !(t(?x, ?y) & u(?y, b)))"))
+    (outer,) = scoped(conjunct).groups
+    (inner,) = outer.groups
+    assert (outer.bound, inner.bound) == ((Variable("0.x"),), (Variable("0.0.y"),))
 
 
 def test_a_plan_for_more_layers_keeps_nodes_longer():

@@ -7,7 +7,7 @@ import pytest
 
 from lmpnn_kge.errors import LmpnnError
 from lmpnn_kge.query.patterns import NEGATIVE, POSITIVE
-from lmpnn_kge.reports.published import MAJOR, published, published_backbones, published_graph
+from lmpnn_kge.reports.published import MAJOR, published, published_graph
 
 #: A mean of rounded numbers, itself rounded: half a unit for each.
 ROUNDING = 0.1 + 1e-9
@@ -34,6 +34,13 @@ def test_values_are_those_of_the_paper():
     (cat,) = (row for row in published(table="tb:ablation") if row.setting == "KGE Cat")
     assert (cat.mrr["inp"], cat.negative) == (5.6, 3.1)
     assert one("NELL", table="tb:bench-symb", model="ENeSy").mrr["2in"] == 11.3
+
+
+def test_all_that_is_printed_of_a_row_can_be_had_at_once():
+    lmpnn = one("FB15k-237", table=MAJOR, model="LMPNN")
+    assert list(lmpnn.printed) == [*POSITIVE, *NEGATIVE, "A_P", "A_N"]
+    assert (lmpnn.printed["1p"], lmpnn.printed["A_N"]) == (45.9, 7.8)
+    assert lmpnn.label == "published: LMPNN (ComplEx 2000D)"
 
 
 def test_every_table_is_whole():
@@ -110,15 +117,6 @@ def test_one_graph_is_not_taken_for_another():
     assert published("toykg") == published("betae") == published("") == []
     with pytest.raises(LmpnnError, match="nothing is published on 'NEL'; did you mean 'NELL'"):
         published_graph("NEL")
-
-
-def test_the_six_backbones_have_their_link_prediction():
-    found = {row.backbone: row for row in published_backbones()}
-    assert len(found) == 6
-    assert found["RotatE"].mrr == 33.3
-    assert found["ConvE"].hits == {1: 24.8, 3: 36.9, 10: 52.1}
-    compared = {(row.backbone, row.dim) for row in published(table="tb:LMPNN-KGs")}
-    assert compared == {(row.backbone, row.dim) for row in found.values()}
 
 
 def test_rows_cannot_be_changed():

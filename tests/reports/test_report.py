@@ -13,13 +13,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from lmpnn_kge.errors import LmpnnError, RunError, printable
+from lmpnn_kge.errors import LmpnnError, printable
+from lmpnn_kge.methods.results import Results
+from lmpnn_kge.methods.table import Table, Text
 from lmpnn_kge.query.patterns import BETAE, NEGATIVE, POSITIVE
-from lmpnn_kge.reports.document import Document, Figure, Heading, Table, Text, to_html, to_markdown
+from lmpnn_kge.reports.document import Document, Figure, Heading, to_html, to_markdown
 from lmpnn_kge.reports.plots import Curve, plot_curves, plot_missing, plot_types
 from lmpnn_kge.reports.published import published
 from lmpnn_kge.reports.record import read_run
-from lmpnn_kge.reports.report import MOST_PANELS, Section, make_report, write_report
+from lmpnn_kge.reports.report import make_report, write_report
+from lmpnn_kge.reports.sections import MOST_PANELS, Section
 
 from ..toy_runs import cli, partials, train_tiny
 
@@ -46,7 +49,7 @@ def copy(trained, tmp_path):
         facts["checkpoint"]["model"] = model or facts["checkpoint"]["model"]
         (folder / "run.json").write_text(json.dumps(facts | more))
         if mrr is not None:
-            (folder / "test.json").write_text(json.dumps(results(mrr)))
+            (folder / "test.json").write_text(json.dumps(content(mrr)))
         return folder
 
     return make
@@ -58,8 +61,8 @@ def sketched(monkeypatch):
     monkeypatch.setattr("lmpnn_kge.reports.plots._svg", lambda figure: "<svg></svg>")
 
 
-def results(mrr):
-    """As `evaluate --json` prints them."""
+def content(mrr):
+    """Results as `evaluate --json` prints them."""
 
     def mean(names):
         return sum(mrr[n] for n in names) / len(names) if set(names) <= set(mrr) else None
@@ -75,6 +78,10 @@ def results(mrr):
         for name, value in mrr.items()
     }
     return {"split": "test", "types": types, "A_P": mean(POSITIVE), "A_N": mean(NEGATIVE)}
+
+
+def results(mrr):
+    return Results.from_json(content(mrr), "results")
 
 
 def paper_row(value):
@@ -341,21 +348,21 @@ def test_a_run_that_lost_patience_is_finished(copy):
     second["valid"] = first["valid"]
     (folder / "metrics.jsonl").write_text(f"{json.dumps(first)}\n{json.dumps(second)}\n")
     assert read_run(folder).state == "no results on test"
-    assert read_run(folder).best.number == 1
+    assert read_run(folder).best == 1
 
 
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
-        ("run.json", "{", "no run folder"),
+        ("run.json", "{", "not a run folder"),
         ("config.yaml", "hidden: many", "config.yaml is damaged"),
         ("test.json", "[]", "test.json is damaged"),
         ("test.json", '{"types": {}, "A_P": null, "A_N": null}', "holds no metrics"),
-        ("test.json", json.dumps(results({"1p": float("nan")})), "nan is no number"),
-        ("test.json", json.dumps(results({"1p": 7})), "not between 0 and 1"),
-        ("test.json", json.dumps(results({"1p": True})), "no number"),
+        ("test.json", json.dumps(content({"1p": float("nan")})), "nan is not a number"),
+        ("test.json", json.dumps(content({"1p": 7})), "not between 0 and 1"),
+        ("test.json", json.dumps(content({"1p": True})), "not a number"),
         ("metrics.jsonl", '{"epoch": 1\n', "metrics.jsonl is damaged"),
-        ("metrics.jsonl", '{"epoch": 1, "loss": NaN, "queries_per_second": 1}\n', "no number"),
+        ("metrics.jsonl", '{"epoch": 1, "loss": NaN, "queries_per_second": 1}\n', "not a number"),
         ("metrics.jsonl", '{"epoch": 1e999, "loss": 1, "queries_per_second": 1}\n', "is damaged"),
         ("metrics.jsonl", "[1]\n", "metrics.jsonl is damaged"),
     ],
@@ -400,8 +407,6 @@ def test_a_program_adds_rows_and_sections(sketched, copy, tmp_path):
     assert text.index("Questions") < text.index("It was asked.") < text.index("Training")
     html = (tmp_path / "out" / "report.html").read_text()
     assert "<style>#graph {path { fill: red }}</style>" in html, "its style is its own"
-    with pytest.raises(RunError, match="frequency is damaged"):
-        make_report([tmp_path / "run"], beside={"frequency": {}})
 
 
 def test_runs_can_be_named_and_a_section_can_be_the_first(sketched, copy, tmp_path):
@@ -422,13 +427,14 @@ def test_many_runs_have_tables_and_no_pictures(sketched, copy, tmp_path):
 
 def test_what_evaluate_printed_is_a_row_beside_runs(sketched, copy, here):
     run = copy(mrr={"1p": 0.5})
-    (here / "cqd.json").write_text(json.dumps(results({"1p": 0.25})))
+    (here / "cqd.json").write_text(json.dumps(content({"1p": 0.25})))
     cli("report", run, "-o", "out", "--beside", "CQD=cqd.json")
     assert re.search(r"\| CQD +\| +25.0 +\|", (here / "out" / "report.md").read_text())
     assert "NAME=FILE" in cli("report", run, "--beside", "cqd.json", code=2).stderr
     assert "cannot be read" in cli("report", run, "--beside", "CQD=none.json", code=2).stderr
     (here / "cqd.json").write_text("{}")
-    assert "holds no metrics" in cli("report", run, "--beside", "CQD=cqd.json", code=2).stderr
+    stderr = cli("report", run, "--beside", "CQD=cqd.json", code=2).stderr
+    assert "cqd.json is damaged: it holds no metrics (no 'types')" in stderr
 
 
 def test_a_report_is_beside_its_run_unless_told_otherwise(sketched, copy, here):

@@ -1,20 +1,22 @@
-"""Questions to a run: ranked answers, the known told from the predicted."""
+"""Questions to a run: ranked answers, each known or predicted."""
 
+import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
 
-from lmpnn_kge import KnowledgeGraph, Run, RunError
+from lmpnn_kge import KnowledgeGraph, Run, RunError, parse, train
 from lmpnn_kge.cli import main
 from lmpnn_kge.methods.frequency import Frequency
 from lmpnn_kge.query.patterns import named_patterns
 from lmpnn_kge.runs.ask import ask
 
 from ..conftest import TOY
-from ..toy_runs import cli, sample_few, train_tiny
+from ..toy_runs import ROTATE, cli, sample_few, tiny, train_tiny
 
 QUESTION = "friend_of(person/sven_ekdal, ?)"  # of whose ten friends two were held out
 DENIAL = "known_in(?, ?x) & !mentor_of(?, ?y)"
@@ -30,6 +32,10 @@ def run(tmp_path_factory, graph) -> Run:
     folder = tmp_path_factory.mktemp("asking")
     sample_few(graph, folder / "queries")
     return train_tiny(folder / "queries", folder / "run")
+
+
+def without_graph(run: Run) -> Run:
+    return dataclasses.replace(run, dataset=None)
 
 
 def test_answers_are_marked_by_what_the_graph_says_of_them(run, graph):
@@ -60,7 +66,7 @@ def test_what_the_graph_refutes_is_left_out(run, graph):
     assert possible[:5] != ranked[:5]
     assert [a.id for a in ask(run, formula, 5, graph)] == possible[:5]
     assert [a.id for a in ask(run, formula, len(ranked), graph)] == possible
-    assert [a.id for a in ask(run, formula, len(ranked))] == ranked
+    assert [a.id for a in ask(without_graph(run), formula, len(ranked))] == ranked
 
 
 def test_what_is_excluded_changes_nothing_but_that(run, graph):
@@ -85,19 +91,57 @@ def test_the_known_can_be_left_out(run, graph):
     assert [answer.label in line for answer, line in zip(predicted, found, strict=False)] == [
         True
     ] * 2
-    with pytest.raises(RunError, match="without its graph"):
-        ask(run, QUESTION, predicted=True)
+    with pytest.raises(RunError, match="needs the graph of the run"):
+        without_graph(run).ask(QUESTION, predicted=True)
 
 
 def test_that_may_be_everything(run):
     nobody = " & ".join(f"? != {place}" for place in run.vocabulary.entity_ids)
     found = cli("ask", run.folder.path, f"known_in(?, ?x) & {nobody}")
     assert found.stdout == ""
-    assert "the graph refutes every entity" in found.stderr
+    assert "the training edges rule out every entity" in found.stderr
 
 
 def test_without_a_graph_nothing_is_marked(run):
-    assert {answer.known for answer in ask(run, QUESTION)} == {None}
+    assert {answer.known for answer in without_graph(run).ask(QUESTION)} == {None}
+
+
+def test_a_run_knows_its_graph_and_its_results(run, graph):
+    assert run.graph.vocabulary.has_ids_of(graph.vocabulary)
+    assert run.ask(QUESTION, 3) == ask(run, QUESTION, 3, graph)
+    assert run.ask(parse(QUESTION), 3) == run.ask(QUESTION, 3)
+    assert run.results == Run.open(run.folder.path).results == run.evaluate("test")
+
+
+def test_ask_takes_folders_where_it_takes_what_is_open(run):
+    assert ask(run.folder.path, QUESTION, 3, TOY / "dataset") == run.ask(QUESTION, 3)
+
+
+def test_runs_and_answers_print_as_one_helpful_line(run):
+    assert "rotate on toykg, Results(test: mean MRR" in repr(run)
+    first = run.ask(QUESTION, 1)[0]
+    assert repr(first).startswith(f"Answer({first.label}, {first.id}: 0.")
+
+
+def test_a_moved_run_finds_its_checkpoint_and_its_graph_beside_itself(tmp_path, graph):
+    home = tmp_path / "home"
+    (home / "data").mkdir(parents=True)
+    shutil.copy(ROTATE, home / "rotate.pt")
+    shutil.copytree(TOY / "dataset", home / "data" / "toykg")
+    sample_few(graph, home / "data" / "toykg-queries")
+    train(
+        home / "rotate.pt",
+        dataset=home / "data" / "toykg",
+        queries=home / "data" / "toykg-queries",
+        out=home / "runs" / "mine",
+        settings=tiny(),
+    )
+    home.rename(tmp_path / "elsewhere")
+    moved = Run.open(tmp_path / "elsewhere" / "runs" / "mine")
+    assert moved.notes == ()
+    assert moved.graph.folder == tmp_path / "elsewhere" / "data" / "toykg"
+    assert moved.evaluate("test") == moved.results
+    train(out=tmp_path / "elsewhere" / "runs" / "mine", resume=True, settings={"epochs": 3})
 
 
 def test_the_command_prints_labels_and_marks(run, graph):
@@ -151,5 +195,9 @@ def test_frequency_leaves_out_what_is_negated(run, graph):
     constants, relations = torch.zeros(1, 2).long(), torch.tensor([[1, 3]])
     negated = baseline.answer(patterns["2in"], constants, relations)(slice(None))
     both = baseline.answer(patterns["2i"], constants, relations)(slice(None))
-    torch.testing.assert_close(negated[0], baseline.entities[:, 1])
-    torch.testing.assert_close(both[0], baseline.entities[:, [1, 3]].sum(1))
+    one, three = (
+        baseline.answer(patterns["1p"], constants[:, :1], relations[:, [place]])(slice(None))
+        for place in (0, 1)
+    )
+    assert torch.equal(negated, one)
+    assert torch.equal(both, one + three)

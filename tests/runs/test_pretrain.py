@@ -11,40 +11,51 @@ from click.testing import CliRunner
 
 from lmpnn_kge import (
     BackboneError,
+    ConfigError,
     KnowledgeGraph,
-    LibkgeDataset,
+    Listener,
     RunError,
-    load_backbone,
+    backbone_class,
     open_backbone,
     read_checkpoint,
 )
 from lmpnn_kge.backbones.link_prediction import rank_split
 from lmpnn_kge.cli import main
-from lmpnn_kge.graph.knowledge_graph import open_graph
-from lmpnn_kge.settings import Recipe, load_settings
-from lmpnn_kge.training import embedding as pretraining
-from lmpnn_kge.training.embedding import Pretrainer, Questions, pretrain
-from lmpnn_kge.training.folder import RunFolder
-from lmpnn_kge.training.loop import Interrupted, Silent
+from lmpnn_kge.listener import SILENT
+from lmpnn_kge.runs import pretrain as pretraining
+from lmpnn_kge.runs.pretrain import pretrain
+from lmpnn_kge.settings import PretrainSettings, load_settings
+from lmpnn_kge.training.embedding import EmbeddingTask
+from lmpnn_kge.training.folder import PRETRAINING, RunFolder
+from lmpnn_kge.training.interrupt import Interrupted
+from lmpnn_kge.training.loop import Loop
+from lmpnn_kge.training.penalty import PENALTIES, choose_penalty
+from lmpnn_kge.training.provenance import PretrainProvenance
+from lmpnn_kge.training.questions import Questions
 
 from ..backbones.test_contract import NAMES
 from ..lmpnn.test_network import Devices
 from ..toy_runs import cli, options, sample_few
 
-SMALL = {"dim": 16, "batch_size": 8, "epochs": 4}
+SMALL = {"dim": 16, "batch_size": 8, "epochs": 4, "penalty": 0.08}
 
 
 def recipe(**changes):
-    return load_settings(Recipe, ["default"], {**SMALL, **changes})
+    return load_settings(PretrainSettings, ["default"], {**SMALL, **changes})
 
 
-def trainer(tmp_path, toy_dataset, name="complex", **changes) -> Pretrainer:
-    folder = RunFolder.create(tmp_path / "training", recipe(**changes), {}, {})
-    return Pretrainer(folder, load_backbone(name), open_graph(toy_dataset), torch.device("cpu"))
+def task(dataset, name="complex", device="cpu", **changes) -> EmbeddingTask:
+    graph = KnowledgeGraph.open(dataset)
+    return EmbeddingTask(backbone_class(name), graph, recipe(**changes), torch.device(device))
+
+
+def loop_of(made: EmbeddingTask, folder) -> Loop:
+    provenance = PretrainProvenance.now(backbone="", dataset=None, graph="")
+    return Loop(made, RunFolder.create(folder, PRETRAINING, made.settings, provenance))
 
 
 def test_questions_are_all_pairs_in_both_directions_with_all_their_tails(toy_dataset):
-    graph = LibkgeDataset.open(toy_dataset)
+    graph = KnowledgeGraph.open(toy_dataset)
     triples, relations = graph.triples("train"), len(graph.relation_ids)
     questions = Questions.of(triples, relations)
     expected: dict = {}
@@ -65,9 +76,9 @@ def test_the_loss_is_the_cross_entropy_of_every_tail_among_what_is_none(
     tmp_path, toy_dataset, name, negatives, loss, smoothing
 ):
     changes = {"loss": loss, "negatives": negatives, "label_smoothing": smoothing, "penalty": 0.0}
-    made = trainer(tmp_path, toy_dataset, name, **changes)
+    made = task(toy_dataset, name, **changes)
     batch = next(made.batches(0, 0))
-    _, found = made.loss_of(batch)
+    _, found = made.loss(batch)
     total = weights = 0.0
     backbone = made.backbone
     scores = backbone.score_tails(batch.heads, batch.relations)
@@ -92,7 +103,7 @@ def test_every_backbone_learns_its_training_triples_and_opens_again(tmp_path, to
     backbone = open_backbone(file, dataset=toy_dataset)
     assert backbone.reciprocal
     assert not (tmp_path / f"{name}.pt.training").exists()
-    graph = LibkgeDataset.open(toy_dataset)
+    graph = KnowledgeGraph.open(toy_dataset)
     assert backbone.entity_ids == graph.entity_ids
     s, p, o = graph.triples("train").T
     scores = backbone.score_tails(s, p)
@@ -101,13 +112,13 @@ def test_every_backbone_learns_its_training_triples_and_opens_again(tmp_path, to
     assert rank.double().mean() < chance / 2
 
 
-class Stop(Silent):
+class Stop(Listener):
     """Raises as a kill would, at a step."""
 
     def __init__(self, at):
         self.left = at
 
-    def step(self, queries, loss):
+    def advance(self, steps=1, detail=None):
         self.left -= 1
         if self.left == 0:
             raise KeyboardInterrupt
@@ -120,7 +131,7 @@ def test_a_stopped_pretraining_ends_like_one_that_was_not(tmp_path, toy_dataset,
     pretrain(name, toy_dataset, whole, settings=settings)
     for at in (3, 20, 41):
         with pytest.raises(KeyboardInterrupt):
-            pretrain(name, toy_dataset, stopped, settings=settings, resume=True, watch=Stop(at))
+            pretrain(name, toy_dataset, stopped, settings=settings, resume=True, listener=Stop(at))
     pretrain(name, toy_dataset, stopped, resume=True)
     one, other = open_backbone(whole).tensors(), open_backbone(stopped).tensors()
     assert all(torch.equal(one[key], other[key]) for key in one)
@@ -155,35 +166,36 @@ def test_a_step_waits_for_nothing_and_needs_no_data_for_its_shapes(
     tmp_path, toy_dataset, name, negatives, monkeypatch
 ):
     """Meta tensors have no data: whatever looks at a value raises."""
-    folder = RunFolder.create(tmp_path / "it", recipe(negatives=negatives), {}, {})
-    graph, device = open_graph(toy_dataset), torch.device("meta")
-    made = Pretrainer(folder, load_backbone(name), graph, device)
+    made = task(toy_dataset, name, "meta", negatives=negatives)
+    loop = loop_of(made, tmp_path / "it")
     batch = next(made.batches(0, 0))
     monkeypatch.setattr(made.optimiser, "step", lambda: None)  # which counts on the host
-    with Devices() as devices:
-        assert made.step(batch).shape == ()
+    with made.context(), Devices() as devices:
+        assert loop.step(batch).shape == ()
     assert devices.seen == {"meta"}
 
 
 def test_what_a_batch_does_not_look_up_has_no_gradient_to_walk_through(tmp_path, toy_dataset):
-    made = trainer(tmp_path, toy_dataset, negatives=7, batch_size=2)
-    dense = trainer(tmp_path / "dense", toy_dataset, negatives=7, batch_size=2)
-    dense._look_up = lambda ids, batch: dense.parameters["entities"][ids]
-    for _ in range(3):
-        for one in (made, dense):
-            one.step(next(one.batches(0, one.progress.step)))
-    gradient = made.parameters["entities"].grad
+    made = task(toy_dataset, negatives=7, batch_size=2)
+    dense = task(toy_dataset, negatives=7, batch_size=2)
+    dense._look_up = lambda ids, batch: dense.weights["entities"][ids]
+    loops = loop_of(made, tmp_path / "sparse"), loop_of(dense, tmp_path / "dense")
+    with made.context():
+        for _ in range(3):
+            for loop in loops:
+                loop.step(next(loop.task.batches(0, loop.state.step)))
+    gradient = made.weights["entities"].grad
     assert gradient.is_sparse
     assert len(gradient.coalesce().values()) < made.template.num_entities
-    torch.testing.assert_close(made.parameters, dense.parameters)
+    torch.testing.assert_close(made.weights, dense.weights)
 
 
 @pytest.mark.parametrize(("norm", "power"), [("n3", 3), ("l2", 2)])
 def test_the_penalty_is_on_what_every_triple_looks_up(tmp_path, toy_dataset, norm, power):
-    made = trainer(tmp_path, toy_dataset, penalty=0.5, norm=norm)
+    made = task(toy_dataset, penalty=0.5, norm=norm)
     batch = next(made.batches(0, 0))
-    with_penalty, without = made.loss_of(batch)
-    entities, relations = made.parameters["entities"], made.parameters["relations"]
+    with_penalty, without = made.loss(batch)
+    entities, relations = made.weights["entities"], made.weights["relations"]
     looked_up = [
         torch.cat([entities[batch.heads[o]], relations[batch.relations[o]], entities[t]])
         for o, t in zip(batch.owners, batch.tails, strict=True)
@@ -193,44 +205,60 @@ def test_the_penalty_is_on_what_every_triple_looks_up(tmp_path, toy_dataset, nor
 
 
 def test_entities_begin_as_small_as_is_asked(tmp_path, toy_dataset):
-    made = trainer(tmp_path, toy_dataset, init=0.03)
-    assert made.parameters["entities"].std().item() == pytest.approx(0.03, rel=0.1)
+    made = task(toy_dataset, init=0.03)
+    assert made.weights["entities"].std().item() == pytest.approx(0.03, rel=0.1)
 
 
 def test_the_learning_rate_is_on_its_way_down(tmp_path, toy_dataset):
-    made = trainer(tmp_path, toy_dataset, learning_rate=0.5)
-    assert [made.rate(step, 10) for step in (0, 5, 10)] == [0.5, 0.25, 0.0]
+    made = task(toy_dataset, learning_rate=0.5)
+    assert [made.learning_rate(step, 10) for step in (0, 5, 10)] == [0.5, 0.25, 0.0]
 
 
 def test_dropout_takes_part(tmp_path, toy_dataset):
-    for number, changes in enumerate([{"entity_dropout": 0.5}, {"relation_dropout": 0.5}]):
-        plain = trainer(tmp_path / f"{number}a", toy_dataset, penalty=0.0)
-        other = trainer(tmp_path / f"{number}b", toy_dataset, **{"penalty": 0.0, **changes})
+    for changes in ({"entity_dropout": 0.5}, {"relation_dropout": 0.5}):
+        plain = task(toy_dataset, penalty=0.0)
+        other = task(toy_dataset, **{"penalty": 0.0, **changes})
         batch = next(plain.batches(0, 0))
-        assert plain.loss_of(batch)[0] != other.loss_of(batch)[0], changes
+        assert plain.loss(batch)[0] != other.loss(batch)[0], changes
 
 
-class Told(Silent):
-    """Keeps what is told before the long wait."""
+class Heard(Listener):
+    """Keeps what is reported before the long wait."""
+
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
 
     def start(self, folder, facts):
         self.facts = facts
 
 
-def test_what_is_in_no_training_triple_is_told(tmp_path, graph):
-    told = Told()
-    pretrain("conve", graph, tmp_path / "one.pt", settings={**SMALL, "dim": 10}, watch=told)
-    assert told.facts["note 1"] == "2 of its entities are in no training triple"  # e18 and e19
-    assert told.facts["backbone"] == "conve of width 9"  # the nearest that it can have
+def test_entities_without_a_training_triple_are_reported(tmp_path, graph):
+    heard = Heard()
+    pretrain("conve", graph, tmp_path / "a.pt", settings={**SMALL, "dim": 10}, listener=heard)
+    assert heard.notes == ["2 of the graph's entities are in no training triple"]  # e18 and e19
+    assert heard.facts["backbone"] == "conve of width 9"  # the nearest that it can have
     with (graph / "train.txt").open("a") as stream:
         stream.writelines(f"e{n}\tr0\te{n}\n" for n in range(20))
-    pretrain("conve", graph, tmp_path / "other.pt", settings=SMALL, watch=told)
-    assert "note 1" not in told.facts
+    other = Heard()
+    pretrain("conve", graph, tmp_path / "b.pt", settings=SMALL, listener=other)
+    assert other.notes == []
+
+
+def test_a_resumed_pretraining_reports_the_width_it_began_with(tmp_path, toy_dataset):
+    file = tmp_path / "it.pt"
+    with pytest.raises(KeyboardInterrupt):
+        pretrain("complex", toy_dataset, file, settings=SMALL, listener=Stop(3))
+    heard = Heard()
+    pretrain("complex", toy_dataset, file, resume=True, listener=heard)
+    assert heard.facts["backbone"] == "complex of width 16"
 
 
 def test_what_is_no_number_to_train_stays_as_it_is(tmp_path, toy_dataset):
     @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-    class Permuted(load_backbone("distmult")):
+    class Permuted(backbone_class("distmult")):
         order: torch.Tensor  # [d], whole numbers
 
         def forward(self, heads, relations):
@@ -240,11 +268,63 @@ def test_what_is_no_number_to_train_stays_as_it_is(tmp_path, toy_dataset):
         def random_fields(cls, dim, generator):
             return {"order": torch.randperm(dim, generator=generator)}
 
-    folder = RunFolder.create(tmp_path / "it", recipe(), {}, {})
-    made = Pretrainer(folder, Permuted, open_graph(toy_dataset), torch.device("cpu"))
-    made.step(next(made.batches(0, 0)))
-    assert set(made.parameters) == {"entities", "relations"}
+    graph = KnowledgeGraph.open(toy_dataset)
+    made = EmbeddingTask(Permuted, graph, recipe(), torch.device("cpu"))
+    loop_of(made, tmp_path / "it").step(next(made.batches(0, 0)))
+    assert set(made.weights) == {"entities", "relations"}
     assert made.backbone.to(dtype=torch.float64).order.dtype == torch.int64
+
+
+def test_the_penalty_is_chosen_on_valid(tmp_path, toy_dataset):
+    file, heard = tmp_path / "it.pt", Heard()
+    settings = {**SMALL, "penalty": None}
+    pretrain("complex", toy_dataset, file, settings=settings, listener=heard)
+    tried = [float(note.partition("=")[2]) for note in heard.notes if note.startswith("training")]
+    assert tried[:2] == [0.08, 0.03]
+    chosen = float(heard.notes[-1].partition("=")[2].split()[0])
+    figures = {}
+    for penalty in tried:
+        other = tmp_path / f"{penalty}.pt"
+        pretrain("complex", toy_dataset, other, settings={**SMALL, "penalty": penalty})
+        figures[penalty] = read_checkpoint(other).validation.value
+    assert figures[chosen] == max(figures.values())
+    best, same = open_backbone(file), open_backbone(tmp_path / f"{chosen}.pt")
+    assert torch.equal(best.entities, same.entities)
+
+
+def test_a_stopped_choice_of_the_penalty_ends_like_one_that_was_not(tmp_path, toy_dataset):
+    settings = {**SMALL, "penalty": None, "save_minutes": 0}
+    files = tmp_path / "complete.pt", tmp_path / "stopped.pt"
+    pretrain("complex", toy_dataset, files[0], settings=settings)
+    for at in (20, 60, 100):
+        with pytest.raises(KeyboardInterrupt):
+            pretrain(
+                "complex", toy_dataset, files[1], settings=settings, resume=True, listener=Stop(at)
+            )
+    pretrain("complex", toy_dataset, files[1], resume=True)
+    one, other = (open_backbone(file) for file in files)
+    assert torch.equal(one.entities, other.entities)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["complete.pt", "stopped.pt"]
+
+
+@pytest.mark.parametrize("best", PENALTIES)
+def test_climbing_finds_the_best_penalty_of_any_single_peak(best):
+    tried = []
+
+    def quality(penalty):
+        tried.append(penalty)
+        return -abs(PENALTIES.index(penalty) - PENALTIES.index(best))
+
+    assert choose_penalty(quality) == best
+    assert len(tried) == len(set(tried)) <= 5
+
+
+def test_a_large_graph_or_one_without_valid_triples_takes_the_usual_penalty(tmp_path, graph):
+    (graph / "valid.txt").write_text("")
+    heard = Heard()
+    settings = {**SMALL, "penalty": None}
+    pretrain("complex", graph, tmp_path / "it.pt", settings=settings, listener=heard)
+    assert not [note for note in heard.notes if "penalty" in note]
 
 
 def test_the_default_settings_by_name_are_those_of_the_score(tmp_path, toy_dataset):
@@ -257,12 +337,12 @@ def test_the_default_settings_by_name_are_those_of_the_score(tmp_path, toy_datas
 def test_something_else_is_not_gone_on_with(tmp_path, toy_dataset):
     file = tmp_path / "a.pt"
     with pytest.raises(KeyboardInterrupt):
-        pretrain("complex", toy_dataset, file, settings=SMALL, watch=Stop(3))
+        pretrain("complex", toy_dataset, file, settings=SMALL, listener=Stop(3))
     with pytest.raises(RunError, match="--resume"):
         pretrain("complex", toy_dataset, file, settings=SMALL)
-    with pytest.raises(RunError, match="another dim"):
+    with pytest.raises(ConfigError, match="began with other settings of dim"):
         pretrain("complex", toy_dataset, file, settings={"dim": 8}, resume=True)
-    with pytest.raises(RunError, match="another backbone"):
+    with pytest.raises(RunError, match="did not begin with the backbone distmult"):
         pretrain("distmult", toy_dataset, file, resume=True)
 
 
@@ -290,7 +370,7 @@ def test_the_command_trains_ranks_and_writes(tmp_path, toy_dataset):
 
 
 def test_a_folder_of_named_triples_is_a_graph_to_the_end(tmp_path, toy_dataset):
-    graph, folder = LibkgeDataset.open(toy_dataset), tmp_path / "mine"
+    graph, folder = KnowledgeGraph.open(toy_dataset), tmp_path / "mine"
     folder.mkdir()
     for split in ("train", "valid", "test"):
         lines = [
@@ -314,7 +394,7 @@ def test_an_interrupt_tells_how_to_go_on(tmp_path, toy_dataset, monkeypatch):
     def stop(*arguments, **options):
         raise Interrupted
 
-    monkeypatch.setattr("lmpnn_kge.training.embedding.Pretrainer.train", stop)
+    monkeypatch.setattr("lmpnn_kge.training.loop.Loop.train", stop)
     file = tmp_path / "a b.pt"
     arguments = ["pretrain", "--backbone", "transe", "--dataset", str(toy_dataset), "-o", str(file)]
     result = CliRunner().invoke(main, arguments)
@@ -323,11 +403,11 @@ def test_an_interrupt_tells_how_to_go_on(tmp_path, toy_dataset, monkeypatch):
 
 
 def test_what_could_not_be_written_is_found_before_training(tmp_path, toy_dataset, monkeypatch):
-    class Nameless(load_backbone("distmult")):
+    class Nameless(backbone_class("distmult")):
         libkge_models = ()
 
-    monkeypatch.setattr(pretraining, "load_backbone", lambda name: Nameless)
-    with pytest.raises(BackboneError, match=r"set libkge_models, or write it to a .safetensors"):
+    monkeypatch.setattr(pretraining, "load_class", lambda name: Nameless)
+    with pytest.raises(BackboneError, match=r"to a .safetensors file, or set libkge_models"):
         pretrain("nameless", toy_dataset, tmp_path / "it.pt")
     assert not list(tmp_path.iterdir())
 
@@ -347,7 +427,7 @@ def test_what_is_there_is_not_written_over(tmp_path, toy_dataset):
     file.write_text("mine")
     for place in (file, tmp_path):
         for resume in (False, True):
-            with pytest.raises(RunError, match="is there already"):
+            with pytest.raises(RunError, match="exists already"):
                 pretrain("complex", toy_dataset, place, settings=SMALL, resume=resume)
     assert list(tmp_path.iterdir()) == [file]
     assert file.read_text() == "mine"
@@ -368,9 +448,10 @@ def test_without_valid_triples_the_last_state_is_written(tmp_path, graph):
     (graph / "valid.txt").write_text("")
     assert pretrain("complex", graph, tmp_path / "it.pt", settings=SMALL) is not None
     assert read_checkpoint(tmp_path / "it.pt").validation is None
-    made = trainer(tmp_path, graph)
-    made.train(Silent())
-    best, epoch = made.best()
+    made = task(graph)
+    loop = loop_of(made, tmp_path / "training")
+    loop.train(SILENT)
+    best, epoch = made.best(loop.folder)
     assert epoch == read_checkpoint(tmp_path / "it.pt").epoch == SMALL["epochs"]
     assert torch.equal(best.entities, made.backbone.entities)
     assert torch.equal(best.entities, open_backbone(tmp_path / "it.pt").entities)
@@ -380,7 +461,7 @@ def test_the_best_state_is_written_with_its_epoch_and_its_figure(tmp_path, toy_d
     file = tmp_path / "it.pt"
     settings = {**SMALL, "epochs": 30, "patience": 4, "penalty": 0.0, "learning_rate": 0.5}
     pretrain("rescal", toy_dataset, file, settings=settings)
-    written, graph = read_checkpoint(file), LibkgeDataset.open(toy_dataset)
+    written, graph = read_checkpoint(file), KnowledgeGraph.open(toy_dataset)
     assert written.epoch < 30 - 4
     assert written.validation.epoch == written.epoch
     ranked = rank_split(open_backbone(file, dataset=toy_dataset), graph, "valid")
@@ -396,18 +477,18 @@ def test_a_graph_without_training_triples_is_refused(tmp_path, graph):
 def test_a_graph_that_has_changed_is_not_gone_on_with(tmp_path, graph):
     file = tmp_path / "it.pt"
     with pytest.raises(KeyboardInterrupt):
-        pretrain("complex", graph, file, settings=SMALL, watch=Stop(1))
+        pretrain("complex", graph, file, settings=SMALL, listener=Stop(1))
     with (graph / "train.txt").open("a") as stream:
         stream.write("e1\tr1\te1\n")
-    with pytest.raises(RunError, match="began with another graph; go on with the same"):
+    with pytest.raises(RunError, match="did not begin with the graph"):
         pretrain("complex", graph, file, resume=True)
 
 
 def test_a_network_takes_smaller_steps_than_the_tables(tmp_path, toy_dataset):
-    made = trainer(tmp_path, toy_dataset, "conve", learning_rate=0.5, network_share=0.125)
-    before = {name: tensor.detach().clone() for name, tensor in made.parameters.items()}
-    made.step(next(made.batches(0, 0)))
-    steps = {n: (t.detach() - before[n]).abs().max().item() for n, t in made.parameters.items()}
+    made = task(toy_dataset, "conve", learning_rate=0.5, network_share=0.125)
+    before = {name: tensor.detach().clone() for name, tensor in made.weights.items()}
+    loop_of(made, tmp_path / "it").step(next(made.batches(0, 0)))
+    steps = {n: (t.detach() - before[n]).abs().max().item() for n, t in made.weights.items()}
     # The first step of Adagrad is the rate itself wherever there is a gradient.
     assert steps["entities"] == pytest.approx(0.5, rel=1e-3)
     assert steps["filters"] == pytest.approx(0.5 / 8, rel=1e-3)

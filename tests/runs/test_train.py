@@ -9,12 +9,11 @@ import torch
 import yaml
 from safetensors.torch import load_file
 
-from lmpnn_kge import ConfigError, DatasetError, RunError, train
+from lmpnn_kge import ConfigError, DatasetError, FileError, Listener, RunError, train
 from lmpnn_kge.queries.store import QueryStore, write_store
 from lmpnn_kge.runs.inputs import find_dataset
 from lmpnn_kge.settings import load_config
-from lmpnn_kge.training.lmpnn import learning_rate
-from lmpnn_kge.training.loop import Progress
+from lmpnn_kge.training.lmpnn import scheduled_rate
 
 from ..conftest import TOY
 from ..toy_runs import (
@@ -42,6 +41,16 @@ def metrics_of(run):
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
+@pytest.fixture
+def few_queries(monkeypatch):
+    """Sample a few queries where `train` would sample thousands."""
+
+    def sample(graph, folder, listener):
+        return sample_few(graph, folder)
+
+    monkeypatch.setattr("lmpnn_kge.runs.inputs.sample_store", sample)
+
+
 # What is found
 
 
@@ -66,17 +75,17 @@ def test_the_name_of_a_dataset_does_not_lead_elsewhere(here, name):
 
 
 @pytest.mark.parametrize("place", ["data", "elsewhere", "models"])
-def test_backbone_and_checkpoint_are_enough_wherever_the_dataset_is(here, monkeypatch, place):
+def test_backbone_and_checkpoint_are_enough_wherever_the_dataset_is(
+    here, few_queries, monkeypatch, place
+):
     monkeypatch.setenv("LMPNN_KGE_DATA", "elsewhere")
     (here / "models").mkdir()
     shutil.copy(CHECKPOINTS / "rotate.train.pt", here / "models")
     copy_dataset(here / place / "toykg")
-    run = train(
-        "models/rotate.train.pt", backbone="rotate", settings=tiny(epochs=1), sample=sample_few
-    )
+    run = train("models/rotate.train.pt", backbone="rotate", settings=tiny(epochs=1))
     assert str(run.folder.path) == "runs/toykg-rotate"
-    assert run.folder.facts["dataset"] == str(here / place / "toykg")
-    assert run.folder.facts["queries"]["folder"] == str(here / place / "toykg-queries")
+    assert run.folder.provenance.dataset == str(here / place / "toykg")
+    assert run.folder.provenance.queries.folder == str(here / place / "toykg-queries")
 
 
 def test_without_the_dataset_it_says_where_it_looked_and_how_to_get_it(here, monkeypatch):
@@ -97,8 +106,10 @@ def test_the_command_samples_queries_once_and_prints_the_papers_row(here):
     arguments = ["train", "--backbone", "rotate", "--checkpoint", ROTATE, *options(epochs=1)]
     first = cli(*arguments, "--out", "first")
     store = here / "data" / "toykg-queries"
-    assert f"sampling to {store}, once" in first.stderr
-    assert "1p    2p    3p    2i    3i    pi    ip    2u    up   2in" in first.stdout
+    assert f"sampling queries to {store}, once" in first.stderr
+    assert "1p    2p    3p    2i    3i    pi    ip    2u    up   A_P\n" in first.stdout
+    assert "2in   3in   inp   pin   pni   A_N\n" in first.stdout
+    assert max(map(len, first.stdout.splitlines())) <= 80
     assert first.stdout.endswith("run       first\n")
     written = (store / "manifest.json").stat().st_mtime_ns
     second = cli(*arguments, "--out", "second")
@@ -108,29 +119,29 @@ def test_the_command_samples_queries_once_and_prints_the_papers_row(here):
     assert result_of(here / "first") == result_of(here / "second")
 
 
-def test_a_linked_dataset_has_its_queries_beside_the_folder_itself(here):
+def test_a_linked_dataset_has_its_queries_beside_the_folder_itself(here, few_queries):
     copy_dataset(here / "real" / "toy")
     (here / "link").symlink_to(here / "real" / "toy")
-    train(ROTATE, dataset="link", settings=tiny(epochs=0), sample=sample_few)
+    train(ROTATE, dataset="link", settings=tiny(epochs=0))
     assert (here / "real" / "toy-queries" / "manifest.json").is_file()
 
 
-def test_queries_of_a_graph_that_has_changed_since_are_not_used(here):
+def test_queries_of_a_graph_that_has_changed_since_are_not_used(here, few_queries):
     copy_dataset(here / "data" / "toykg")
-    train(ROTATE, settings=tiny(epochs=0), sample=sample_few, out="before")
+    train(ROTATE, settings=tiny(epochs=0), out="before")
     file = here / "data" / "toykg" / "train.del"
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:-10]))
     with pytest.raises(
         DatasetError, match=r"data/toykg has changed since .*toykg-queries was samp"
     ):
-        train(ROTATE, settings=tiny(epochs=0), sample=sample_few, out="after")
+        train(ROTATE, settings=tiny(epochs=0), out="after")
 
 
 def test_where_queries_cannot_be_written_it_says_so_before_the_sampling(here, monkeypatch):
     copy_dataset(here / "data" / "toykg")
     monkeypatch.setattr("os.access", lambda path, mode: False)  # also for those who may do anything
     with pytest.raises(DatasetError, match="cannot be written beside data/toykg; make them"):
-        train(ROTATE, sample=None)
+        train(ROTATE)
 
 
 def test_mistakes_are_found_before_the_sampling(here, toy_queries):
@@ -139,15 +150,15 @@ def test_mistakes_are_found_before_the_sampling(here, toy_queries):
     mistakes = [
         ({"settings": {"hiden": 1}}, ConfigError, "did you mean 'hidden'"),
         ({"config": ""}, ConfigError, "no configuration is called ''"),
-        ({"out": "file"}, RunError, "holds something else"),
-        ({"out": "data"}, RunError, "holds something else"),
-        ({"out": "."}, RunError, "is the folder you are in"),
+        ({"out": "file"}, FileError, "holds something else"),
+        ({"out": "data"}, FileError, "holds something else"),
+        ({"out": "."}, FileError, "is the current folder"),
         ({"device": "cdua"}, RunError, "device 'cdua' cannot be used here"),
         ({"device": "meta"}, RunError, "device 'meta' cannot be used here"),
     ]
     for arguments, kind, words in mistakes:
         with pytest.raises(kind, match=words):
-            train(ROTATE, sample=None, **arguments)
+            train(ROTATE, **arguments)
     assert (here / "file").read_text() == "mine"
 
 
@@ -155,7 +166,7 @@ def test_mistakes_are_found_before_the_sampling(here, toy_queries):
 def test_the_name_of_a_graph_does_not_lead_elsewhere(here, toy_queries, graph):
     from dataclasses import replace
 
-    write_store(here / "queries", replace(QueryStore.open(toy_queries), graph=graph))
+    write_store(replace(QueryStore.open(toy_queries), graph=graph), here / "queries")
     run = train(ROTATE, queries="queries", settings=tiny(epochs=0))
     assert run.folder.path.parent.resolve() == here / "runs"
     assert run.folder.path.name.endswith("-rotate")
@@ -171,8 +182,8 @@ def test_every_backbone_trains_without_being_named(here, toy_queries, backbone, 
     if name == "conve.package.pt":
         pytest.skip("ConvE has no inverse of its own")
     run = train_tiny(toy_queries, here / "run", CHECKPOINTS / name, epochs=1)
-    assert run.folder.facts["backbone"] == backbone
-    assert set(run.evaluate()["types"]) == set(TYPES)
+    assert run.folder.provenance.backbone == backbone
+    assert set(run.evaluate().types) == set(TYPES)
 
 
 def test_a_backbone_without_inverse_says_what_would_help(here, toy_queries):
@@ -214,7 +225,8 @@ def test_every_setting_trains_and_opens_again(here, toy_queries, changes):
     assert record["loss"] > 0
     assert ("valid" in record) == (changes.get("validate_every") != 0)
     again = Run.open(here / "run").evaluate()
-    assert again == run.evaluate() == json.loads((here / "run" / "test.json").read_text())
+    assert again == run.evaluate() == run.results
+    assert again.to_json() == json.loads((here / "run" / "test.json").read_text())
 
 
 def test_training_learns(here, toy_queries):
@@ -226,7 +238,7 @@ def test_training_learns(here, toy_queries):
 def test_the_learning_rate_rises_then_falls_as_its_schedule_says():
     def rates(schedule):
         config = load_config(settings={"schedule": schedule, "warmup": 2, "learning_rate": 1.0})
-        return [round(learning_rate(config, step, 10), 3) for step in range(11)]
+        return [round(scheduled_rate(config, step, 10), 3) for step in range(11)]
 
     assert rates("constant") == [0.5] + [1.0] * 10
     assert rates("linear") == [0.5, 1.0, 1.0, 0.875, 0.75, 0.625, 0.5, 0.375, 0.25, 0.125, 0.0]
@@ -271,12 +283,12 @@ def test_a_run_folder_has_all_there_is_to_know(here, toy_queries):
     assert facts["queries"]["provenance"]["seed"] == 0
     assert facts["precision"] == "fp32"
     assert facts["device"].startswith("cpu")
-    assert run.folder.facts == facts
+    assert run.folder.provenance.to_json().items() <= facts.items()
     records = metrics_of(here / "my run")
     assert [record["epoch"] for record in records] == [1, 2]
     assert set(records[0]["valid"]["types"]) == set(TYPES)
     assert set(load_file(here / "my run" / "model.safetensors")) == set(
-        run.scorer.model.state_dict()
+        run.method.model.state_dict()
     )
 
 
@@ -284,7 +296,7 @@ def test_what_a_store_says_of_itself_does_not_hide_where_it_is(here, toy_queries
     from dataclasses import replace
 
     store = replace(QueryStore.open(toy_queries), provenance={"folder": "gone", "sha256": "no"})
-    write_store(here / "queries", store)
+    write_store(store, here / "queries")
     train_tiny(here / "queries", here / "run", epochs=0)
     train(out=here / "run", resume=True)
 
@@ -292,7 +304,7 @@ def test_what_a_store_says_of_itself_does_not_hide_where_it_is(here, toy_queries
 def test_the_command_is_remembered_as_one_could_type_it(here, toy_queries, monkeypatch):
     monkeypatch.setattr("sys.argv", ["/bin/lmpnn-kge", "train", "--out", "my run"])
     run = train_tiny(toy_queries, here / "my run", epochs=0)
-    assert run.folder.facts["command"] == "lmpnn-kge train --out 'my run'"
+    assert run.folder.provenance.command == "lmpnn-kge train --out 'my run'"
 
 
 def test_the_best_network_is_kept_and_not_the_last(here, toy_queries, monkeypatch):
@@ -300,15 +312,15 @@ def test_the_best_network_is_kept_and_not_the_last(here, toy_queries, monkeypatc
 
     seen, true_evaluate = [], training.evaluate
 
-    def planted(scorer, queries, progress):
+    def planted(method, queries, split, listener):
         """Says that the second of four validations is the best."""
         from dataclasses import replace
 
-        weights = {k: v.clone() for k, v in scorer.model.state_dict().items()}
+        weights = {k: v.clone() for k, v in method.model.state_dict().items()}
         seen.append(weights)
         mrr = [0.1, 0.4, 0.3, 0.2][len(seen) - 1]
-        found = true_evaluate(scorer, queries, progress)
-        return {name: replace(metrics, mrr=mrr) for name, metrics in found.items()}
+        found = true_evaluate(method, queries, split, listener)
+        return replace(found, types={n: replace(of, mrr=mrr) for n, of in found.types.items()})
 
     monkeypatch.setattr(training, "evaluate", planted)
     train_tiny(toy_queries, here / "run", epochs=4, patience=0)
@@ -322,7 +334,7 @@ def test_the_best_network_is_kept_and_not_the_last(here, toy_queries, monkeypatc
 
 
 @pytest.mark.parametrize(("patience", "epochs"), [(1, 3), (2, 4), (0, 6)])
-def test_training_stops_when_so_many_validations_were_no_better(
+def test_training_stops_after_validations_without_improvement_and_says_so(
     here, toy_queries, monkeypatch, patience, epochs
 ):
     from dataclasses import replace
@@ -333,11 +345,23 @@ def test_training_stops_when_so_many_validations_were_no_better(
 
     def planted(*arguments):
         mrr = next(scores)
-        return {name: replace(m, mrr=mrr) for name, m in true_evaluate(*arguments).items()}
+        found = true_evaluate(*arguments)
+        return replace(found, types={n: replace(of, mrr=mrr) for n, of in found.types.items()})
+
+    class Notes(Listener):
+        def __init__(self):
+            self.notes = []
+
+        def note(self, text):
+            self.notes.append(text)
 
     monkeypatch.setattr(training, "evaluate", planted)
-    train_tiny(toy_queries, here / "run", epochs=6, patience=patience)
+    listener = Notes()
+    more = {"listener": listener}
+    train_tiny(toy_queries, here / "run", epochs=6, patience=patience, more=more)
     assert len(metrics_of(here / "run")) == epochs
+    note = f"stopped at epoch {epochs}: no improvement for {patience} validations, kept epoch 2"
+    assert listener.notes == ([note] if patience else [])
     train(out=here / "run", resume=True)  # finished is finished
     assert len(metrics_of(here / "run")) == epochs
 
@@ -369,7 +393,7 @@ def only(toy_queries, folder, keep):
         split: {n: kept for n, q in found.items() if (kept := keep(split, n, q)) is not None}
         for split, found in store.splits.items()
     }
-    write_store(folder, replace(store, splits=splits))
+    write_store(replace(store, splits=splits), folder)
     return folder
 
 
@@ -382,7 +406,7 @@ def test_a_type_without_queries_is_left_out(here, toy_queries):
         toy_queries, here / "q", lambda split, name, q: none_of(q) if name == "2p" else q
     )
     run = train_tiny(queries, here / "run", epochs=1)
-    assert set(run.evaluate()["types"]) == set(TYPES) - {"2p"}
+    assert set(run.evaluate().types) == set(TYPES) - {"2p"}
     assert set(metrics_of(here / "run")[0]["valid"]["types"]) == set(TYPES) - {"2p"}
     text = cli("evaluate", "run").stdout
     assert "2p" not in text
@@ -406,7 +430,7 @@ def test_without_validation_queries_the_last_network_is_kept(here, toy_queries, 
     if how == "no split":
         store = QueryStore.open(queries)
         splits = {split: found for split, found in store.splits.items() if split != "valid"}
-        write_store(queries, replace(store, splits=splits))
+        write_store(replace(store, splits=splits), queries)
     train_tiny(queries, here / "run")
     assert all("valid" not in record for record in metrics_of(here / "run"))
     kept = load_file(here / "run" / "model.safetensors")
@@ -432,10 +456,3 @@ def test_without_training_queries_there_is_no_run(here, toy_queries):
         train_tiny(empty, here / "run")
     assert not (here / "run").exists()
     assert partials(here) == []
-
-
-def test_early_progress_is_not_finished():
-    assert not Progress(epoch=2, stale=1).finished(epochs=3, patience=2)
-    assert Progress(epoch=3).finished(epochs=3, patience=2)
-    assert Progress(epoch=1, stale=2).finished(epochs=3, patience=2)
-    assert not Progress(epoch=1, stale=2).finished(epochs=3, patience=0)

@@ -34,8 +34,8 @@ def new(*arguments, code=0):
         ("a-2b", "A2b"),
         ("none", "NoneModel"),
         ("backbone", "BackboneModel"),
-        ("import", "ImportModel"),
-        ("model", "ModelModel"),
+        ("import", "Import"),
+        ("backbone-tests", "BackboneTestsModel"),
     ],
 )
 def test_what_is_written_passes_the_kit(here, monkeypatch, name, class_name, score_type):
@@ -47,13 +47,13 @@ def test_what_is_written_passes_the_kit(here, monkeypatch, name, class_name, sco
     monkeypatch.syspath_prepend(folder)
     monkeypatch.syspath_prepend(folder / "tests")
     tests = getattr(importlib.import_module(f"test_{word}"), f"Test{class_name}")()
-    kind = tests.backbone
+    model = tests.backbone
     for module in (f"lmpnn_kge_{word}", f"test_{word}"):
         del sys.modules[module]
-    assert issubclass(kind, Backbone)
-    assert kind.__name__ == class_name
-    assert kind.score_type.value == score_type.replace("-", " ")
-    subject = make_subject(kind, phi=tests.phi)
+    assert issubclass(model, Backbone)
+    assert model.__name__ == class_name
+    assert model.score_type.value == score_type.replace("-", " ")
+    subject = make_subject(model, phi=tests.phi)
     found = [check.on(subject) for check in CHECKS if check.name not in ("learns", "speed")]
     assert [str(outcome) for outcome in found if outcome.status == "failed"] == []
     skipped = {outcome.name for outcome in found if outcome.status == "skipped"}
@@ -63,13 +63,13 @@ def test_what_is_written_passes_the_kit(here, monkeypatch, name, class_name, sco
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("My_Model", "a letter first, such as 'my-model'"),
+        ("My_Model", "starting with a letter, such as 'my-model'"),
         ("2fast", "such as 'fast'"),
         ("a b", "such as 'a-b'"),
-        ("", "'' is no name for a backbone"),
+        ("", "'' is not a valid name for a backbone"),
         ("../up", "such as 'up'"),
-        ("x" * 41, "at most 40 small letters"),
-        ("é", "'é' is no name for a backbone"),
+        ("x" * 41, "at most 40 lower-case letters"),
+        ("é", "'é' is not a valid name for a backbone"),
         ("a\n", "such as 'a'"),
         ("lmpnn-kge-x", "leave lmpnn-kge out of the name"),
         ("rotate", "a backbone 'rotate' is installed by lmpnn-kge"),
@@ -89,12 +89,37 @@ def test_a_name_that_cannot_be_is_one_line_and_writes_nothing(here, monkeypatch,
 def test_a_folder_that_holds_something_is_left_alone(here):
     (here / "taken").mkdir()
     (here / "taken" / "file").write_text("mine")
-    stderr = new("mine", "--into", "taken", code=2).stderr
-    assert stderr == "Error: taken is there and holds something else; name a new folder\n"
+    stderr = new("mine", "-o", "taken", code=2).stderr
+    assert stderr == "Error: taken exists and holds something else; name a new folder\n"
     assert [path.name for path in here.rglob("*")] == ["taken", "file"]
     (here / "empty").mkdir()
-    new("mine", "--into", "empty")
+    new("mine", "--out", "empty")
     assert (here / "empty" / "lmpnn_kge_mine.py").exists()
+
+
+def test_into_is_the_old_name_of_out(here):
+    new("mine", "--into", "folder")
+    assert (here / "folder" / "lmpnn_kge_mine.py").exists()
+    assert "--into" not in new("--help").output
+
+
+def test_a_model_is_libkges_only_if_the_user_says_so(here):
+    new("mine", "-o", "a")
+    new("mine", "-o", "b", "--libkge-model", "Mine")
+    plain, named = ((here / folder / "lmpnn_kge_mine.py").read_text() for folder in "ab")
+    assert "libkge_models" not in plain
+    line = '    libkge_models = ("Mine",)\n'
+    assert line in named
+    assert named.replace(line, "") == plain
+    readme = (here / "a" / "README.md").read_text()
+    assert "lmpnn-kge pretrain --backbone mine --dataset DIR -o mine.safetensors" in readme
+    assert "is not the name of a class" in new("other", "--libkge-model", "a b", code=2).stderr
+
+
+def test_what_is_written_imports_from_the_public_surface_for_plugins(here):
+    new("mine")
+    text = (here / "lmpnn-kge-mine" / "lmpnn_kge_mine.py").read_text()
+    assert "from lmpnn_kge.plugin import Backbone, ScoreType, hookimpl\n" in text
 
 
 def test_nothing_is_half_written(here, monkeypatch):
@@ -130,12 +155,13 @@ def test_from_the_scaffold_to_a_trained_network_without_a_change_to_the_core(tmp
     run(environment.python, "-c", code, cwd=tmp_path)
     command = environment.lmpnn_kge
     graph = ("--dataset", "geography")
-    command("pretrain", "--backbone", "my-model", *graph, "-o", "mine.pt", "--set", "dim=16",
-            "--epochs", "2", cwd=tmp_path)  # fmt: skip
+    command("pretrain", "--backbone", "my-model", *graph, "-o", "mine.safetensors", "--set",
+            "dim=16", "--epochs", "2", cwd=tmp_path)  # fmt: skip
     command("sample", *graph, "--types", "1p,2in", "--count", "50", "--out", "queries",
             cwd=tmp_path)  # fmt: skip
-    told = command("train", "--checkpoint", "mine.pt", *graph, "--queries", "queries", "--config",
-                   "tiny", "--epochs", "1", "--out", "run", cwd=tmp_path)  # fmt: skip
-    assert "1p" in told
+    printed = command("train", "--checkpoint", "mine.safetensors", *graph, "--queries", "queries",
+                      "--config", "tiny", "--epochs", "1", "--out", "run",
+                      cwd=tmp_path)  # fmt: skip
+    assert "1p" in printed
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
     assert facts["backbone"] == "my-model"

@@ -11,13 +11,13 @@ import pytest
 
 from lmpnn_kge import Backbone, ConfigError, LmpnnError, Run, RunError, make_table, write_checkpoint
 from lmpnn_kge.backbones.open import open_backbone
-from lmpnn_kge.cli.progress import TrainingBar
-from lmpnn_kge.methods.results import compare_seeds, percent_of
+from lmpnn_kge.cli.progress import TerminalListener
+from lmpnn_kge.listener import SILENT
 from lmpnn_kge.queries.store import QueryStore, write_store
 from lmpnn_kge.reports.published import ABLATION, published
 from lmpnn_kge.tables.file import read_table
 from lmpnn_kge.tables.plan import gather_all, plan_rows
-from lmpnn_kge.tables.section import Line, table_section
+from lmpnn_kge.tables.section import TableRow, table_section
 
 from ..conftest import TOY
 from ..reports.test_report import results
@@ -53,7 +53,7 @@ def queries(tmp_path_factory, toy_queries):
 def changed(folder, out, **changes):
     store = QueryStore.open(folder)
     train = {name: found for name, found in store.splits["train"].items() if name != "2u"}
-    write_store(out, dataclasses.replace(store, splits={**store.splits, "train": train}, **changes))
+    write_store(dataclasses.replace(store, splits={**store.splits, "train": train}, **changes), out)
     return out
 
 
@@ -94,9 +94,9 @@ def make(queries, out, table="backbones", checkpoints=(ROTATE,), **more):
 def plan(text, queries, tmp_path, checkpoints=(ROTATE,), seeds=None):
     """The rows of a table that nothing is trained for."""
     (tmp_path / "plan.yaml").write_text(text)
-    materials = gather_all(checkpoints, None, TOY / "dataset", queries, sample=None)
+    gathered = gather_all(checkpoints, None, TOY / "dataset", queries, SILENT)
     configs = read_table(tmp_path / "plan.yaml", "tiny")
-    return list(plan_rows(Path("out"), configs, materials, seeds))
+    return list(plan_rows(Path("out"), configs, gathered, seeds))
 
 
 def folders(rows):
@@ -138,7 +138,7 @@ def test_what_only_differs_in_evaluation_is_only_evaluated(made):
     rows = saved(folder)
     (base,), (merged,) = rows["base"]["results"], rows["merged"]["results"]
     assert rows["merged"]["runs"] == [BASE]
-    assert merged == Run.open(folder / BASE).evaluate("test", union="merge")
+    assert merged == Run.open(folder / BASE).evaluate("test", union="merge").to_json()
     assert {name for name in TYPES if base["types"][name] != merged["types"][name]} == {"2u"}
 
 
@@ -153,7 +153,7 @@ def test_the_first_row_with_some_settings_decides_how_its_network_is_trained(que
     rows = plan(text, queries, tmp_path)
     folder = "rotate,epsilon=0.0,union=merge"
     assert folders(rows) == {"base": [BASE], "a": [folder], "b": [folder], "c (= a)": [folder]}
-    assert [row.asked_otherwise for row in rows] == [False, False, True, False]
+    assert [row.borrowed for row in rows] == [False, False, True, False]
 
 
 def test_many_changes_make_a_name_that_a_file_system_takes(queries, tmp_path):
@@ -207,8 +207,8 @@ def test_a_finished_table_is_made_again_without_training(made, copy, arguments, 
     assert again.stdout.replace(str(copy), str(made[0])) == made[1].stdout
     lines = again.stderr.splitlines()
     assert lines == [
-        "training  1 of 2: base is there already",
-        "training  2 of 2: ε = 0 is there already",
+        "note: network 1 of 2: base is already finished",
+        "note: network 2 of 2: ε = 0 is already finished",
     ]
 
 
@@ -216,23 +216,25 @@ def test_a_table_says_what_it_does_and_what_is_the_same_for_all_rows_once(made):
     _, result = made
     first = [line.split()[0] for line in result.stderr.splitlines()]
     assert first == [
-        *("training", "backbone", "queries", "computes", "run", "epoch"),
-        *("training", "run", "epoch"),
+        *("note:", "backbone", "queries", "computes", "run", "epoch"),
+        *("note:", "run", "epoch"),
     ]
-    assert "training  2 of 2: ε = 0\n" in result.stderr
+    assert "note: network 2 of 2: ε = 0\n" in result.stderr
     lines = result.stdout.splitlines()
-    assert lines[0] == "MRR on test queries, in per cent:"
-    assert lines[2].split() == list(TYPES)
-    assert [line[:16].strip() for line in lines[3:7]] == list(saved(made[0]))
+    assert lines[0] == "MRR on test queries, in percent:"
+    assert [lines[2].split(), lines[8].split()] == [["1p", "2p", "2i", "2u"], ["2in"]]
+    for block in (lines[3:7], lines[9:13]):
+        assert [line[:16].strip() for line in block] == list(saved(made[0]))
     assert lines[-1] == f"report    {made[0]}/report/report.html"
 
 
 def test_a_stopped_table_goes_on_to_the_same_end(here, made, arguments, monkeypatch):
     with monkeypatch.context() as patch:
         stop = Stop(patch)
-        patch.setattr(TrainingBar, "step", lambda self, *given: stop.step(*given))
+        patch.setattr(TerminalListener, "begin", lambda self, *given: stop.begin(*given))
+        patch.setattr(TerminalListener, "advance", lambda self, *given: stop.advance(*given))
         result = cli(*arguments, code=130)
-        assert result.stdout == "stopped and saved; the same command goes on\n"
+        assert result.stdout == "stopped and saved; the same command continues\n"
     (folder,) = (here / "tables").iterdir()
     assert folder.name == "mine-toykg-rotate"
     assert not (folder / BASE / "test.json").exists()
@@ -250,7 +252,7 @@ def test_a_killed_table_goes_on_to_the_same_end(here, made, arguments):
     process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
     before = times(here / "killed" / BASE)
-    assert "1 of 2: base is there already" in cli(*arguments, "--out", "killed").stderr
+    assert "1 of 2: base is already finished" in cli(*arguments, "--out", "killed").stderr
     assert before.items() <= times(here / "killed" / BASE).items()
     for name in (BASE, ZERO):
         assert result_of(here / "killed" / name) == result_of(made[0] / name)
@@ -264,9 +266,9 @@ def test_an_interrupt_of_an_evaluation_is_gone_on_with(copy, arguments, monkeypa
 
     (copy / BASE / "test-merge.json").unlink()
     with monkeypatch.context() as patch:
-        patch.setattr("lmpnn_kge.methods.results.evaluate", interrupted)
+        patch.setattr("lmpnn_kge.methods.rank.evaluate", interrupted)
         stdout = cli(*arguments, "--out", copy, code=130).stdout
-    assert stdout == "stopped; the same command goes on\n"
+    assert stdout == "stopped; the same command continues\n"
     cli(*arguments, "--out", copy)
     assert (copy / BASE / "test-merge.json").is_file()
 
@@ -320,7 +322,7 @@ def other_graph(tmp_path, renamed):
     backbone: Backbone = open_backbone(TRANSE, dataset=TOY / "dataset")
     names = [f"new {n}" if i < renamed else n for i, n in enumerate(backbone.entity_ids)]
     file = tmp_path / "other.pt"
-    write_checkpoint(file, dataclasses.replace(backbone, entity_ids=names), dataset="other")
+    write_checkpoint(dataclasses.replace(backbone, entity_ids=names), file, dataset="other")
     return file
 
 
@@ -338,7 +340,7 @@ def test_queries_that_nothing_can_be_ranked_on_are_refused(tmp_path, queries):
     store = QueryStore.open(queries)
     for split, words in (("test", "no hard answers in 'test'"), ("train", "no training queries")):
         rest = {name: found for name, found in store.splits.items() if name != split}
-        write_store(tmp_path / split, dataclasses.replace(store, splits=rest))
+        write_store(dataclasses.replace(store, splits=rest), tmp_path / split)
         with pytest.raises(RunError, match=words):
             make(tmp_path / split, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -352,10 +354,10 @@ def test_a_folder_of_other_settings_checkpoint_or_queries_is_left_alone(
     for change, words in (
         ({"settings": {"epochs": 2}}, "began with other settings of epochs; .* another --out"),
         ({"settings": {"epochs": 1, "hidden": 9}}, "began with other settings of hidden"),
-        ({"queries": other}, r"are not the queries that .* began with; choose another --out"),
+        ({"queries": other}, r"did not begin with the queries .*; choose another --out"),
         (
             {"checkpoints": [CHECKPOINTS / "rotate-l2.package.pt"]},
-            r"is not the checkpoint that .* began with; choose another --out",
+            r"did not begin with the checkpoint .*; choose another --out",
         ),
     ):
         given = begun | change
@@ -378,7 +380,7 @@ def test_what_is_no_table_is_not_written_to(made, queries, tmp_path, monkeypatch
     (tmp_path / "file").write_text("")
     monkeypatch.chdir(tmp_path)
     for out in (made[0] / BASE, "full", "file"):
-        with pytest.raises(LmpnnError, match="is there and holds something else"):
+        with pytest.raises(LmpnnError, match="exists and holds something else"):
             make(queries, out)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "full"]
 
@@ -395,7 +397,7 @@ def test_seeds_are_runs_whose_mean_and_standard_deviation_are_shown(made, copy, 
     before = times(copy / BASE)
     result = cli(*arguments, "--out", copy, "--seeds", 3)
     assert times(copy / BASE) == before
-    assert "1 of 6: base, seed 0 is there already" in result.stderr
+    assert "1 of 6: base, seed 0 is already finished" in result.stderr
     rows = saved(copy)
     assert rows["ε = 0"]["runs"] == [ZERO, f"{ZERO},seed=1", f"{ZERO},seed=2"]
     found = [result_of(copy / name)["test"] for name in rows["ε = 0"]["runs"]]
@@ -413,25 +415,13 @@ def test_seeds_are_runs_whose_mean_and_standard_deviation_are_shown(made, copy, 
     assert "merged, seed 2" in text
 
 
-def test_a_mean_needs_all_its_values():
-    assert percent_of([0.1, 0.2, 0.3]) == "20.0±10.0"
-    assert percent_of([0.5]) == "50.0"
-    assert percent_of([0.5, None]) == percent_of([]) == percent_of([None]) == ""
-    rows = {"a": [results({"1p": 0.1}), results({"1p": 0.3})], "b": [results({"2p": 1.0})]}
-    assert compare_seeds(rows).splitlines() == [
-        "         1p    2p",
-        "a 20.0±14.1      ",
-        "b           100.0",
-    ]
-
-
 def test_seeds_are_not_said_twice(here, queries):
     given = ["--checkpoint", ROTATE, "--queries", queries, "--seeds", 2]
     stderr = cli("table", "ablation", *given, "--seed", 1, code=2).stderr
     assert "the settings have a seed, but --seeds gives every row its own" in stderr
     (here / "mine.yaml").write_text("a: {seed: 5}")
     assert "the row 'a' of mine.yaml has a seed" in cli("table", "mine.yaml", *given, code=2).stderr
-    with pytest.raises(ConfigError, match="0 seeds are none"):
+    with pytest.raises(ConfigError, match="the number of seeds is 0, but must be 1 or more"):
         make(queries, here / "out", seeds=0)
 
 
@@ -467,10 +457,10 @@ def test_rows_of_the_paper_stand_beside_ours(tmp_path, queries):
 def test_what_a_change_does_is_shown_beside_what_it_does_in_the_paper():
     types = dict.fromkeys(published()[0].mrr, 0.2)
     rows = {row.setting: row for row in published(table=ABLATION)}
-    base = Line("base", [results(types)], "base", rows["best choice"])
+    base = TableRow("base", [results(types)], "base", rows["best choice"])
     worse = [results({name: value / 2 for name, value in types.items()})]
-    lines = [base, Line("ε = 0", worse, "base", rows["ε = 0"]), Line("mine", worse, "base")]
-    section = table_section(lines)
+    zero = TableRow("ε = 0", worse, "base", rows["ε = 0"])
+    section = table_section([base, zero, TableRow("mine", worse, "base")])
     assert section.first
     _, changes = section.blocks
     assert list(changes.rows) == [
@@ -484,10 +474,12 @@ def test_results_of_something_else_can_stand_beside(tmp_path, queries):
     other = results(dict.fromkeys(TYPES, 0.5))
     made = make(queries, tmp_path / "out", beside={"cqd": other})
     assert list(made.rows) == ["rotate", "cqd"]
-    assert str(made).splitlines()[-1].split() == ["cqd", *["50.0"] * len(TYPES)]
-    assert saved(made.folder)["cqd"] == {"results": [other]}
+    assert [line.split() for line in str(made).splitlines() if line.startswith("cqd")] == [
+        ["cqd", *["50.0"] * 4],
+        ["cqd", "50.0"],
+    ]
+    assert saved(made.folder)["cqd"] == {"results": [other.to_json()]}
     assert "| cqd " in (made.folder / "report" / "report.md").read_text()
-    for label, found, words in (("rotate", other, "is a row of the table"), ("x", {}, "damaged")):
-        with pytest.raises(RunError, match=words):
-            make(queries, tmp_path / "another", beside={label: found})
+    with pytest.raises(RunError, match="'rotate' is a row of the table; choose another name"):
+        make(queries, tmp_path / "another", beside={"rotate": other})
     assert not (tmp_path / "another").exists()

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 import torch
@@ -29,7 +29,7 @@ def complex_(row):
 
 
 def conv(model, h, r):
-    """Both batch norms stand still in the filters and the projection."""
+    """Both batch norms are folded into the filters and the projection."""
     image = torch.cat([h[1:], r[1:]]).view(1, 1, 2 * model.height, -1)
     features = torch.nn.functional.conv2d(image, model.filters, model.filter_bias).relu()
     return (model.projection @ features.flatten() + model.projection_bias).relu()
@@ -113,9 +113,9 @@ FAULTS = []
 def fault(check, words, **given):
     """Plant a class: which check finds it, and what it says."""
 
-    def plant(kind):
-        FAULTS.append(pytest.param(kind, check, words, given, id=kind.__name__))
-        return kind
+    def plant(model):
+        FAULTS.append(pytest.param(model, check, words, given, id=model.__name__))
+        return model
 
     return plant
 
@@ -141,7 +141,7 @@ class Transposed(Rescal):
 
 
 @fault("phi", "from f: it has the opposite sign", phi=PHI["distmult"])
-@fault("checkpoint", "expected the MRR that is recorded in the file, 0.3220; found a filtered MRR",
+@fault("checkpoint", "expected the MRR that the file records, 0.3220; found a filtered MRR",
        checkpoint=TOY / "checkpoints" / "distmult.package.pt", dataset=TOY / "dataset")  # fmt: skip
 class Negated(DistMult):
     def forward(self, heads, relations):
@@ -150,7 +150,7 @@ class Negated(DistMult):
 
 @fault(
     "phi",
-    "what is missing depends on the tail alone, as a bias does",
+    "the difference depends on the tail alone, as a bias does",
     phi=lambda m, h, r, t: (h[1:] * r[1:] * t[1:]).sum() + t[0],
 )
 class WithoutItsBias(Backbone):
@@ -162,12 +162,12 @@ class WithoutItsBias(Backbone):
         return torch.cat([torch.zeros_like(product[:, :1]), product[:, 1:]], 1)
 
 
-@fault("phi", "belongs into truth's shift", phi=lambda m, h, r, t: 9 - (h + r - t).norm())
+@fault("phi", "belongs in the shift of truth", phi=lambda m, h, r, t: 9 - (h + r - t).norm())
 class WithoutItsMargin(Shift):
     pass
 
 
-@fault("batch", "of each row in a batch what it gives alone")
+@fault("batch", "the same row in a batch as alone")
 class Centred(Product):
     def forward(self, heads, relations):
         return super().forward(heads - heads.mean(0), relations)
@@ -180,7 +180,7 @@ class TrainsItsTable(Product):
         object.__setattr__(self, "relations", torch.nn.Parameter(self.relations))
 
 
-@fault("frozen", "expected relations as before; found that calls change it")
+@fault("frozen", "expected relations unchanged; found calls change it")
 class UpdatesItsTable(Product):
     def forward(self, heads, relations):
         result = super().forward(heads, relations)
@@ -188,7 +188,7 @@ class UpdatesItsTable(Product):
         return result
 
 
-@fault("frozen", "expected heads as they were; found they changed in place")
+@fault("frozen", "expected heads unchanged; found they are changed in place")
 class ChangesHeads(Product):
     def forward(self, heads, relations):
         return heads.mul_(self.relations[relations]) if not heads.requires_grad else heads
@@ -201,14 +201,14 @@ class WideRelations(Product):
         return dim + 1
 
 
-@fault("shapes", "expected f of 1 heads of shape [1, 8]; found shape [1, 4]")
+@fault("shapes", "expected f of 1 heads to have shape [1, 8]; found shape [1, 4]")
 class HalfAsWide(Product):
     def forward(self, heads, relations):
         result = super().forward(heads, relations)
         return result[:, : 4 if len(heads) else None]
 
 
-@fault("widths", "Every width either works or raises BackboneError, and entity_width names")
+@fault("widths", "Every width works or raises BackboneError, and entity_width returns")
 class WrongError(Product):
     @staticmethod
     def relation_width(dim):
@@ -223,8 +223,8 @@ class MakesATensorOnTheHost(Product):
         return super().forward(heads, relations) * torch.ones(self.dim)
 
 
-@fault("devices", "no step that asks for numbers")
-class AsksForNumbers(Product):
+@fault("devices", "no step that reads values")
+class ReadsValues(Product):
     def forward(self, heads, relations):
         return super().forward(heads, relations) / max(1.0, heads.abs().max().item() - 1e9)
 
@@ -239,7 +239,7 @@ class ProductAsDistance(Product):
     score_type = ScoreType.DISTANCE
 
 
-@fault("score_type", "that it defines distance and distances, which only DISTANCE uses")
+@fault("score_type", "a definition of distance and distances, which only DISTANCE uses")
 class RotationAsProduct(RotatE):
     score_type = ScoreType.INNER_PRODUCT
 
@@ -250,7 +250,7 @@ class OwnScores(Product):
         return -super().score_entities(estimates, relations)
 
 
-@fault("messages", "message(inverse=True) equal to f of the id of it")
+@fault("messages", "message(inverse=True) equal to f(z, r⁻¹)")
 class OwnMessages(Product):
     def message(self, z, relation, *, inverse=False, negated=False):
         return super().message(z, relation, inverse=False, negated=negated) * (1 + inverse)
@@ -262,7 +262,7 @@ class Random(Product):
         return torch.nn.functional.dropout(super().forward(heads, relations))
 
 
-@fault("dtypes", "f(h, r) in torch.float64 from tables in it; found torch.float32")
+@fault("dtypes", "f(h, r) in torch.float64 from tables in torch.float64; found torch.float32")
 class Single(Product):
     def forward(self, heads, relations):
         return heads.float() * self.relations[relations].float()
@@ -324,6 +324,25 @@ class LosesItsScale(Product):
         return super().to_libkge()
 
 
+@fault("round_trip", "the same scores from a file, with another scale; found a difference")
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ResetsItsScale(Product):
+    scale: float = 1.0
+
+    def forward(self, heads, relations):
+        return self.scale * super().forward(heads, relations)
+
+    @classmethod
+    def from_tensors(cls, entities, relations, *, scale=1.0, **fields):
+        return super().from_tensors(entities, relations, **fields)
+
+
+@fault("round_trip", "sizes of KeepsAList is a list; only tensors, numbers and strings")
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KeepsAList(Product):
+    sizes: list = field(default_factory=list)
+
+
 @fault("memory", "is a matrix copied for each row?")
 class MatrixForEachRow(Rescal):
     def forward(self, heads, relations):
@@ -331,7 +350,7 @@ class MatrixForEachRow(Rescal):
         return (heads[:, None] @ matrices)[:, 0]
 
 
-@fault("gradient", "f leaves autograd on the way")
+@fault("gradient", "found none: f leaves autograd")
 class Detached(Product):
     def forward(self, heads, relations):
         return super().forward(heads.detach(), relations)
@@ -357,7 +376,7 @@ class WorkedOutAhead(Product):
         return heads * self.doubled[relations]
 
 
-@fault("moves", "every tensor a field of the dataclass")
+@fault("moves", "every tensor in a field of the dataclass")
 class Hides(Product):
     def __post_init__(self):
         super().__post_init__()
@@ -370,7 +389,7 @@ class ProjectsTheTailOnly(Shift):
         return tails * self.relations[relations].sign()
 
 
-@fault("declaration", "inverse_formula exactly where invert is defined")
+@fault("declaration", "inverse_formula if and only if invert is defined")
 class SaysNothingOfItsInverse(Product):
     inverse_formula = None
 
@@ -381,17 +400,17 @@ class LearnsNothing(Product):
         return (super().forward(heads, relations)).tanh() * 1e-9
 
 
-@pytest.mark.parametrize(("kind", "name", "words", "given"), FAULTS)
-def test_a_planted_fault_is_found(kind, name, words, given):
-    outcome = BY_NAME[name].on(make_subject(kind, **given))
+@pytest.mark.parametrize(("model", "name", "words", "given"), FAULTS)
+def test_a_planted_fault_is_found(model, name, words, given):
+    outcome = BY_NAME[name].on(make_subject(model, **given))
     assert outcome.status == "failed", outcome
     assert words in f"expected {outcome.expected}; found {outcome.found}"
     assert outcome.where.startswith("CONTRIBUTING.md#the-contract, “")
 
 
-@pytest.mark.parametrize("kind", [Product, Shift])
-def test_what_faults_are_planted_in_is_sound(kind):
-    found = [check.on(make_subject(kind)) for check in QUICK]
+@pytest.mark.parametrize("model", [Product, Shift])
+def test_what_faults_are_planted_in_is_sound(model):
+    found = [check.on(make_subject(model)) for check in QUICK]
     assert [str(outcome) for outcome in found if outcome.status == "failed"] == []
 
 
@@ -417,7 +436,14 @@ class Broken(Product):
         raise KeyError("nothing works")
 
 
-def test_what_a_plugin_raises_is_a_finding_with_its_place():
+def test_a_model_that_libkge_lacks_is_written_as_safetensors():
+    outcome = BY_NAME["round_trip"].on(make_subject(Product))
+    assert (outcome.status, outcome.detail) == ("passed", "as .safetensors, plain and reciprocal")
+    outcome = BY_NAME["round_trip"].on(make_subject(DistMult))
+    assert outcome.detail == "as LibKGE's DistMult, plain and reciprocal"
+
+
+def test_what_a_plugin_raises_is_a_finding_with_its_origin():
     found = {check.name: check.on(make_subject(Broken)) for check in QUICK}
     assert found["declaration"].status == "passed"
     assert found["batch"].status == "failed"
@@ -493,7 +519,7 @@ def test_the_command_has_a_line_for_each_check(few):
 
 
 def test_the_command_exits_with_1_and_the_reasons(few, monkeypatch):
-    monkeypatch.setattr("lmpnn_kge.testing.load_backbone", lambda name: ShiftAsProduct)
+    monkeypatch.setattr("lmpnn_kge.testing.backbone_class", lambda name: ShiftAsProduct)
     text = run("check", "shift", code=1).stdout
     assert "✗ score_type" in text
     assert "    found     INNER_PRODUCT, with a difference of" in text

@@ -1,4 +1,4 @@
-"""LibKGE's checkpoints, of any age and kind, as one value."""
+"""LibKGE's checkpoints of any age and layout, as one value."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from lmpnn_kge.backbones.libkge.options import get, look_up
 from lmpnn_kge.backbones.libkge.safe_load import Config, safe_load
 from lmpnn_kge.errors import CheckpointError, short
 
-#: Models that wrap another one and give it a second set of relations; the second name is of 2019.
+#: LibKGE's models that give another one a second set of relations; the second name is from 2019.
 RECIPROCAL_MODELS = ("reciprocal_relations_model", "inverse_relations_model")
 
-#: What LibKGE calls its files, and what they are.
-KINDS = {"train": "training checkpoint", "package": "package"}
+#: The types of file that LibKGE writes, and our words for them.
+FILE_TYPES = {"train": "training checkpoint", "package": "package"}
 
-#: How deep embedders may project one another, and how much larger a table may become by it.
+#: Limits on hostile files: depth of nested projections, and growth of a table by a projection.
 MAX_PROJECTIONS = 8
 MAX_PROJECTED = 1000
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class LibkgeCheckpoint(Checkpoint):
-    """What a LibKGE checkpoint says, whichever layout it has; model is LibKGE's class name."""
+    """A LibKGE checkpoint, independent of its layout; model is LibKGE's class name."""
 
-    model_key: str  # where the options of the model stand
+    model_key: str  # the section of the options that belongs to the model
     options: Mapping[str, Any]
-    state: Mapping[str, Tensor]  # as stored, with today's names
+    state: Mapping[str, Tensor]  # as stored, under LibKGE's current names
 
-    def is_read_by(self, name: str, backbone: Any) -> bool:
+    def fits(self, name: str, backbone: Any) -> bool:
         return plain_name(self.model) in map(plain_name, backbone.libkge_models)
 
     def build(self, backbone: Any) -> Any:
         return backbone.from_libkge(self)
 
     def option(self, name: str) -> Any:
-        """An option of the model, inherited as LibKGE would, or None."""
+        """Look up an option of the model, inherited by LibKGE's rules; None if it is not set."""
         try:
             return look_up(self.options, f"{self.model_key}.{name}")
         except ValueError as error:
             raise self.error(str(error)) from error
 
     def number(self, name: str, default: float, *, above: float = 0) -> float:
-        """A numeric option of the model that must be finite and larger than a bound."""
+        """Look up a numeric option of the model, which must be finite and larger than a bound."""
         value = self.option(name)
         if value is None:
             return default
@@ -61,7 +61,7 @@ class LibkgeCheckpoint(Checkpoint):
         return number
 
     def integer(self, name: str, default: int, *, above: int = 0) -> int:
-        """The same for whole numbers."""
+        """Look up an option of the model that must be a whole number larger than a bound."""
         number = self.number(name, default, above=above)
         if number != int(number):
             raise self.error(f"option {name} must be a whole number, not {number}")
@@ -71,14 +71,14 @@ class LibkgeCheckpoint(Checkpoint):
         return f"_scorer.{name}" in self.state
 
     def scorer(self, name: str, *shape: int | None) -> Tensor:
-        """A tensor of the model's scorer; None in its shape stands for any size."""
+        """Get a tensor of the model's scorer; None in its shape means any size."""
         try:
             return _tensor(self.state, f"_scorer.{name}", *shape)
         except ValueError as error:
             raise self.error(str(error)) from error
 
     def projected_relations(self) -> tuple[Tensor, Tensor]:
-        """The rows [R, b] that relations are projected from, and the projection [w, b]."""
+        """Get the rows [R, b] from which relations are projected, and the projection [w, b]."""
         try:
             rows = _embeddings(self.state, "_relation_embedder.base_embedder")
             name = "_relation_embedder.projection.weight"
@@ -88,7 +88,7 @@ class LibkgeCheckpoint(Checkpoint):
 
 
 def read_libkge(file: str | Path) -> LibkgeCheckpoint:
-    """Read a training checkpoint or a package; CheckpointError says why one cannot be."""
+    """Read a training checkpoint or a package; CheckpointError if that is impossible."""
     path = Path(file)
     raw = safe_load(path)
     try:
@@ -100,15 +100,15 @@ def read_libkge(file: str | Path) -> LibkgeCheckpoint:
 def _parse(path: Path, raw: Any) -> LibkgeCheckpoint:
     if not isinstance(raw, dict):
         raise ValueError(f"not a LibKGE checkpoint, but a saved {type(raw).__name__}")
-    raw = dict(raw)  # of its own type, whose methods no file can replace
-    kind = raw.get("type", "train")
-    if not isinstance(kind, str):
+    raw = dict(raw)  # a plain dict, because a file could replace the methods of another type
+    file_type = raw.get("type", "train")
+    if not isinstance(file_type, str):
         raise ValueError("not a LibKGE checkpoint: its type is not a string")
-    if kind in ("search", "search_grash"):
+    if file_type in ("search", "search_grash"):
         raise ValueError(
-            "a LibKGE search checkpoint, which holds trials but no model; use a trial's checkpoint"
+            "a LibKGE search checkpoint, which has trials but no model; use a trial's checkpoint"
         )
-    if kind not in KINDS or not isinstance(raw.get("config"), Config):
+    if file_type not in FILE_TYPES or not isinstance(raw.get("config"), Config):
         raise ValueError("not a LibKGE checkpoint: its type or its configuration is missing")
     options = raw["config"].options
     if not isinstance(options, dict):
@@ -125,7 +125,7 @@ def _parse(path: Path, raw: Any) -> LibkgeCheckpoint:
     epoch = raw.get("epoch")
     return LibkgeCheckpoint(
         path=path,
-        kind=f"LibKGE {KINDS[kind]}",
+        kind=f"LibKGE {FILE_TYPES[file_type]}",
         model=model,
         model_key=key,
         reciprocal=reciprocal,
@@ -142,28 +142,28 @@ def _parse(path: Path, raw: Any) -> LibkgeCheckpoint:
 
 
 def _model_key(options: Mapping[str, Any]) -> tuple[str, bool]:
-    """Where the options of the model stand, and whether it is wrapped as a reciprocal one."""
+    """Find the section of the model's options, and whether the model is reciprocal."""
     key = get(options, "model")
     if not isinstance(key, str):
-        raise ValueError("its configuration names no model")
+        raise ValueError("its configuration does not name a model")
     if key not in RECIPROCAL_MODELS:
         return key, False
     base = f"{key}.base_model"
     if not isinstance(get(options, f"{base}.type"), str):
-        raise ValueError(f"its configuration names no {base}.type")
+        raise ValueError(f"its configuration lacks {base}.type")
     return base, True
 
 
 def _state(raw: Mapping[str, Any]) -> dict[str, Tensor]:
-    """The model's tensors under today's names, each once."""
+    """Collect the model's tensors under LibKGE's current names, each of them once."""
     model = raw.get("model")
     stored = model[0] if isinstance(model, tuple) and model else raw.get("model_state_dict")
     if not isinstance(stored, dict):
-        raise ValueError("it holds no model")
+        raise ValueError("it has no model")
     state: dict[str, Tensor] = {}
     for name, tensor in dict(stored).items():
         if not isinstance(name, str) or not isinstance(tensor, Tensor):
-            raise ValueError(f"its model holds {short(name)}, which is not a named tensor")
+            raise ValueError(f"its model has {short(name)}, which is not a named tensor")
         # A reciprocal model lists the tensors of its base model a second time.
         name = name.removeprefix("_base_model.")
         if name.endswith(".embeddings.weight"):  # before May 2020
@@ -173,14 +173,14 @@ def _state(raw: Mapping[str, Any]) -> dict[str, Tensor]:
 
 
 def _embeddings(state: Mapping[str, Tensor], name: str, depth: int = 0) -> Tensor:
-    """The table of a lookup embedder, or what a projection embedder makes of its base's."""
+    """Get the table of a lookup embedder, or compute the table of a projection embedder."""
     projection = f"{name}.projection.weight"
     if projection not in state or depth > MAX_PROJECTIONS:
         return _tensor(state, f"{name}._embeddings.weight", None, None)
     base = _embeddings(state, f"{name}.base_embedder", depth + 1)
     weight = _tensor(state, projection, None, base.shape[1])
     if len(base) * len(weight) > MAX_PROJECTED * (base.numel() + weight.numel()):
-        raise ValueError(f"{projection} makes {len(base)} × {len(weight)} numbers of few")
+        raise ValueError(f"{projection} makes {len(base)} × {len(weight)} numbers from a few")
     return base @ weight.T
 
 
@@ -188,22 +188,22 @@ def _tensor(state: Mapping[str, Tensor], name: str, *shape: int | None) -> Tenso
     if name not in state:
         raise ValueError(f"its model has no tensor {name}")
     tensor = state[name]
-    found = list(tensor.shape)
-    if len(found) != len(shape) or any(
-        want not in (None, size) for want, size in zip(shape, found, strict=True)
+    actual = list(tensor.shape)
+    if len(actual) != len(shape) or any(
+        expected not in (None, size) for expected, size in zip(shape, actual, strict=True)
     ):
-        wanted = ", ".join("any" if size is None else str(size) for size in shape)
-        raise ValueError(f"tensor {name} must have shape [{wanted}], not {found}")
+        expected = ", ".join("any" if size is None else str(size) for size in shape)
+        raise ValueError(f"tensor {name} must have shape [{expected}], not {actual}")
     if not tensor.is_floating_point():
-        raise ValueError(f"tensor {name} must hold floating point numbers, not {tensor.dtype}")
+        raise ValueError(f"tensor {name} must have floating point numbers, not {tensor.dtype}")
     # A view can claim any size over a few stored bytes; copying it would fill the memory.
     if tensor.nbytes > tensor.untyped_storage().nbytes():
-        raise ValueError(f"tensor {name} claims more numbers than the file holds")
+        raise ValueError(f"tensor {name} claims more numbers than the file has")
     return tensor.detach().float().contiguous()
 
 
 def _validation(options: Mapping[str, Any], trace: Any, epoch: Any) -> Validation | None:
-    """The metric LibKGE validated by, at the checkpoint's epoch or else at the last recorded."""
+    """Get the validation metric at the checkpoint's epoch, or else the last recorded one."""
     metric = get(options, "valid.metric")
     if not isinstance(metric, str) or not isinstance(trace, list):
         return None

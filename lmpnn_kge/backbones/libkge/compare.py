@@ -1,7 +1,7 @@
-"""Our scores against those of LibKGE itself, where it is installed.
+"""Comparison of our scores with LibKGE's own, if LibKGE is installed.
 
-LibKGE is handed what was read safely; its own loader, which would run what is in the file, is not
-used.
+LibKGE gets the content that we have read safely. Its own loader would run code from the file and is
+not used.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.libkge.checkpoint import LibkgeCheckpoint
 from lmpnn_kge.errors import LmpnnError, short
 
-#: How many questions are compared in each direction.
+#: Number of questions to compare in each direction.
 QUESTIONS = 256
 
 
 class LibkgeMissing(LmpnnError):
-    """There is nothing to compare with."""
+    """LibKGE is not installed."""
 
 
 def largest_difference(checkpoint: Checkpoint, backbone: Backbone) -> float:
-    """Between our scores and LibKGE's, over random questions in both directions."""
+    """Largest difference of our scores from LibKGE's, over random questions in both directions."""
     if not isinstance(checkpoint, LibkgeCheckpoint):
-        raise checkpoint.error(f"a {checkpoint.kind}, which LibKGE itself cannot open")
+        raise checkpoint.error(f"LibKGE itself cannot open a {checkpoint.kind}")
     try:
         import kge
         import kge.model
     except ImportError as error:
         raise LibkgeMissing(
-            f"LibKGE is not importable ({error}), so nothing was compared; "
+            f"LibKGE cannot be imported ({error}), so nothing was compared; "
             "pip install git+https://github.com/uma-pi1/kge"
         ) from error
     generator = torch.Generator().manual_seed(0)
     entities = torch.randint(backbone.num_entities, (QUESTIONS,), generator=generator)
     relations = torch.randint(backbone.num_relations, (QUESTIONS,), generator=generator)
-    # Whatever LibKGE trips over in a file that it did not write itself is the file's fault.
+    # LibKGE does not check its files, so any exception here means that the file is wrong.
     try:
         model = _libkge_model(checkpoint, kge)
         with torch.no_grad():
@@ -55,7 +55,7 @@ def largest_difference(checkpoint: Checkpoint, backbone: Backbone) -> float:
         backbone.score_heads(relations, entities) - heads,
     ])  # fmt: skip
     if not differences.isfinite().all():
-        raise checkpoint.error("scores overflow: the tables hold numbers that are too large")
+        raise checkpoint.error("scores overflow: the tables have numbers that are too large")
     return differences.abs().max().item()
 
 
@@ -68,7 +68,7 @@ def _libkge_model(checkpoint: LibkgeCheckpoint, kge: Any) -> Any:
     config.set("dataset.num_entities", len(checkpoint.entities))
     config.set("dataset.num_relations", checkpoint.num_relations)
     dataset = kge.Dataset(config)
-    # A reciprocal model asks for the ids, which would be looked for in LibKGE's own data folder.
+    # A reciprocal model needs ids; without these LibKGE would look for them in its data folder.
     dataset._meta["entity_ids"] = [str(row) for row in range(len(checkpoint.entities))]
     dataset._meta["relation_ids"] = [str(row) for row in range(checkpoint.num_relations)]
     model = kge.model.KgeModel.create(config, dataset, init_for_load_only=True)
@@ -81,7 +81,7 @@ def _libkge_model(checkpoint: LibkgeCheckpoint, kge: Any) -> Any:
 
 
 def _harmless(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options by which a file cannot make LibKGE import a module or read a file of its choice.
+    """Remove the options by which a file could make LibKGE import a module or read any file.
 
     LibKGE imports what `modules` lists, and reads NAME.yaml for the model and for every `import`.
     """

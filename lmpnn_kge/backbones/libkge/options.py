@@ -1,6 +1,6 @@
 """LibKGE's options: nested dictionaries in which a section may inherit from another by `type`.
 
-They come from a file that somebody else made, so nothing here trusts their shape.
+They come from a file that anybody could have made, so nothing here trusts their shape.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from typing import Any
 
 from lmpnn_kge.errors import short
 
-#: Characters of a dotted key; LibKGE's own have less than a hundred.
+#: Longest dotted key, in characters; LibKGE's own keys have less than a hundred.
 MAX_KEY = 1000
 
-#: How often a look-up may follow a `type`. LibKGE's own chains have three links.
+#: How many times a look-up may follow a `type`; LibKGE's own chains have three links.
 MAX_LINKS = 16
 
 
 def get(options: Any, key: str) -> Any:
-    """The value of a dotted key as it stands, or None; options may be anything."""
+    """Get the value of a dotted key without inheritance, or None; options may be anything."""
     value: Any = options
     for part in key.split("."):
         if not isinstance(value, Mapping) or part not in value:
@@ -28,14 +28,14 @@ def get(options: Any, key: str) -> Any:
 
 
 def look_up(options: Mapping[str, Any], key: str) -> Any:
-    """The value of a dotted key, inherited where it is not set, or None; ValueError in a circle.
+    """Get the value of a dotted key, set or inherited, or None; ValueError if types form a circle.
 
-    Where `a.b.c` is not set, the longest of its prefixes that has a `type` is replaced by that
-    type, and the search goes on there.
+    If `a.b.c` is not set, its longest prefix with a `type` is replaced by that type, and the
+    search continues there.
     """
     for _ in range(MAX_LINKS):
         if len(key) > MAX_KEY:
-            raise ValueError(f"an option is called {short(key)}")
+            raise ValueError(f"the name of an option is too long: {short(key)}")
         value = get(options, key)
         if value is not None:
             return value
@@ -51,12 +51,12 @@ def look_up(options: Mapping[str, Any], key: str) -> Any:
 
 
 def nest(options: Mapping[str, Any]) -> dict[str, Any]:
-    """One dictionary with dotted keys as nested ones."""
+    """Turn a dictionary with dotted keys into nested dictionaries."""
     nested: dict[str, Any] = {}
     for key, value in options.items():
         *sections, name = key.split(".")
-        place = nested
+        parent = nested
         for section in sections:
-            place = place.setdefault(section, {})
-        place[name] = value
+            parent = parent.setdefault(section, {})
+        parent[name] = value
     return nested

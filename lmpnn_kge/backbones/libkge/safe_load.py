@@ -1,7 +1,7 @@
-"""Open a file that torch saved without running anything that is in it.
+"""Open a file that torch saved, without running code from it.
 
-The pickle in the file is read through before it is loaded: it may name only what LibKGE's files
-are made of. torch's own restricted loader then does the rest.
+The pickle in the file is scanned before it is loaded: it may name only the classes and functions
+that LibKGE's files need. Then torch's own restricted loader reads it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 
 from lmpnn_kge.errors import CheckpointError, short
 
-#: All that LibKGE's checkpoints name; its own two are replaced by `ADMITTED`.
+#: All names that occur in LibKGE's checkpoints; the last two are replaced by `ADMITTED`.
 NAMES = re.compile(
     r"""collections\ (OrderedDict|Counter)
       | torch\._utils\ _rebuild_(tensor_v2|parameter)
@@ -29,18 +29,18 @@ NAMES = re.compile(
     re.VERBOSE,
 )
 
-#: How much larger than the file its content may be; torch does not compress, so this is generous.
+#: How many times larger than the file its content may be; torch does not compress its files.
 MAX_EXPANSION = 20
 
-#: Before a zip came to be the format, torch wrote five pickles and then the numbers.
+#: Old versions of torch wrote five pickles and then the numbers instead of a zip archive.
 LEGACY_PICKLES = 5
 
-# torch's list of admitted names belongs to the whole process.
+# torch's list of admitted names is global, so only one thread may change it at a time.
 _lock = threading.Lock()
 
 
 class Config:
-    """Stands in for the pickled `kge.config.Config`; only its options are kept."""
+    """Stand-in for the pickled `kge.config.Config`; only its options are kept."""
 
     options: Any = None
 
@@ -49,7 +49,7 @@ class Config:
 
 
 class Version(str):
-    """Stands in for torch's version, of which a file could ask to be made of anything."""
+    """Stand-in for TorchVersion that accepts only a string; the real class takes any object."""
 
     def __new__(cls, text: Any) -> Version:
         if not isinstance(text, str):
@@ -64,7 +64,7 @@ ADMITTED: tuple[tuple[Callable[..., Any], str], ...] = (
 
 
 def safe_load(path: Path) -> Any:
-    """What torch.load gives with weights_only, on the CPU, with a stand-in for LibKGE's Config."""
+    """Load a file to the CPU with weights_only and a stand-in for LibKGE's Config."""
     try:
         if not path.exists():
             raise CheckpointError(f"{path} does not exist")
@@ -77,14 +77,14 @@ def safe_load(path: Path) -> Any:
             return torch.load(path, map_location="cpu", weights_only=True)
     except CheckpointError:
         raise
-    # A broken file can make the unpickler fail in any way; none of them is a bug of ours.
+    # A broken file can make the unpickler fail in any way; none of these is a bug of ours.
     except Exception as error:
         raise CheckpointError(f"{path}: {_reason(error)}") from error
 
 
 @contextmanager
 def _only_admitted() -> Iterator[None]:
-    """Admit our names and no others, whatever the process has admitted before."""
+    """Admit our names and no others, even if the process has admitted more."""
     before = torch.serialization.get_safe_globals()
     torch.serialization.clear_safe_globals()
     torch.serialization.add_safe_globals(list(ADMITTED))
@@ -96,7 +96,7 @@ def _only_admitted() -> Iterator[None]:
 
 
 def _check_names(path: Path) -> None:
-    """Read through the pickles of a file; CheckpointError names what does not belong there."""
+    """Scan the pickles of a file; CheckpointError if one names anything but NAMES."""
     size = path.stat().st_size
     if not zipfile.is_zipfile(path):
         with path.open("rb") as file:
@@ -109,7 +109,7 @@ def _check_names(path: Path) -> None:
             raise ValueError(f"it would unpack to {content:,} bytes, far more than its own size")
         pickles = [name for name in archive.namelist() if name.endswith("/data.pkl")]
         if len(pickles) != 1:
-            raise ValueError("a zip archive that torch did not write")
+            raise ValueError("it is a zip archive that torch did not write")
         with archive.open(pickles[0]) as pickle:
             _check_pickle(path, pickle, size)
 
@@ -120,21 +120,21 @@ def _check_pickle(path: Path, file: IO[bytes], size: int) -> None:
     for operation, argument, _ in pickletools.genops(file):
         match operation.name:
             case "PROTO" if argument != 2:
-                raise ValueError(f"pickle protocol {argument}, while torch writes 2")
+                raise ValueError(f"it uses pickle protocol {argument}, but torch writes 2")
             case "GLOBAL" if not NAMES.fullmatch(argument):
                 raise CheckpointError(
-                    f"{path}: refused, for it names {short(argument.replace(' ', '.'))}, "
+                    f"{path}: refused because it names {short(argument.replace(' ', '.'))}, "
                     "which no LibKGE checkpoint needs; nothing was run"
                 )
             case "BININT" | "BININT1" | "BININT2" | "LONG1" | "INT" | "LONG":
                 number = argument
             # The last number before this is the size of a tensor's storage.
             case "BINPERSID" if number > size:
-                raise ValueError("a tensor claims more numbers than the file holds")
+                raise ValueError("a tensor claims more numbers than the file has")
 
 
 def _reason(error: Exception) -> str:
-    """torch's pages of advice, cut down to the one fact that matters."""
+    """Shorten torch's long message to its one relevant line."""
     text = str(error)
     fact = text.partition("WeightsUnpickler error:")[2] or text
     first = (fact.strip() or "it ends too early").splitlines()[0]

@@ -1,4 +1,4 @@
-"""Backbones as LibKGE's packages, written with no LibKGE installed."""
+"""Backbones written as LibKGE packages; LibKGE need not be installed."""
 
 from __future__ import annotations
 
@@ -18,31 +18,32 @@ from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.libkge.checkpoint import RECIPROCAL_MODELS
 from lmpnn_kge.backbones.libkge.model import LibkgeModel
 from lmpnn_kge.backbones.libkge.options import nest
+from lmpnn_kge.backbones.open import as_backbone
 from lmpnn_kge.errors import BackboneError
-from lmpnn_kge.files import write_whole
-from lmpnn_kge.graph.formats.libkge import name_rows
+from lmpnn_kge.files import write_file
+from lmpnn_kge.graph.vocabulary import name_rows
 
-#: LibKGE's model that gives another one a second set of relations, and its class.
+#: LibKGE's model that gives another one a second set of relations, and the name of its class.
 RECIPROCAL, RECIPROCAL_CLASS = RECIPROCAL_MODELS[0], "ReciprocalRelationsModel"
 
 
 def write_checkpoint(
+    backbone: Backbone | str | Path,
     file: str | Path,
-    backbone: Backbone,
     *,
     dataset: str,
     epoch: int = 0,
     validations: Sequence[Validation] = (),
 ) -> None:
-    """Write a backbone as a LibKGE package, whole or not at all.
+    """Write a backbone, or that of a checkpoint file, as a LibKGE package.
 
-    dataset is the name of its graph, where LibKGE looks for it: in `data/NAME`. validations are
-    what was measured during training, in order; the metric of the last one is the file's.
+    dataset is the name of its graph; LibKGE looks for it in `data/NAME`. validations are the
+    metrics measured during training, in order; the last one determines the metric of the file.
     """
-    content = _package(backbone, dataset, epoch, validations)
+    content = _package(as_backbone(backbone), dataset, epoch, validations)
     stream = io.BytesIO()
     torch.save(content, stream, pickle_module=_Pickle, pickle_protocol=2)
-    write_whole(Path(file), stream.getvalue())
+    write_file(stream.getvalue(), Path(file))
 
 
 def _package(
@@ -67,13 +68,13 @@ def _package(
         "dataset": {
             "num_entities": backbone.num_entities,
             "num_relations": backbone.num_relations,
-            "meta": {kind: _names(kind, ids) for kind, ids in names.items() if ids is not None},
+            "meta": {key: _names(key, ids) for key, ids in names.items() if ids is not None},
         },
     }
 
 
 def _options(model: LibkgeModel, reciprocal: bool) -> dict[str, Any]:
-    """All that LibKGE needs to make the model again; the rest are its defaults."""
+    """Collect the options that LibKGE needs to rebuild the model; all others are its defaults."""
     section = model.section
     options = {
         "job.device": "cpu",
@@ -88,20 +89,20 @@ def _options(model: LibkgeModel, reciprocal: bool) -> dict[str, Any]:
     }
     if model.projection is None:
         options[f"{section}.relation_embedder.type"] = "lookup_embedder"
-    else:  # by the embedder that is LibKGE's default for the model
+    else:  # the projection embedder is LibKGE's default for such a model
         sizes["relation_embedder.base_embedder.dim"] = sizes["relation_embedder.dim"]
         sizes["relation_embedder.dim"] = len(model.projection)
-    place = section
+    prefix = section
     if reciprocal:
-        place = f"{RECIPROCAL}.base_model"
+        prefix = f"{RECIPROCAL}.base_model"
         options |= {
             "import": [RECIPROCAL, section],
             "model": RECIPROCAL,
             f"{RECIPROCAL}.class_name": RECIPROCAL_CLASS,
-            f"{place}.type": section,
+            f"{prefix}.type": section,
         }
     own = {**sizes, **model.options}
-    return options | {f"{place}.{name}": value for name, value in own.items()}
+    return options | {f"{prefix}.{name}": value for name, value in own.items()}
 
 
 def _state(model: LibkgeModel, reciprocal: bool) -> OrderedDict[str, Tensor]:
@@ -119,26 +120,26 @@ def _state(model: LibkgeModel, reciprocal: bool) -> OrderedDict[str, Tensor]:
 
 
 def _stored(model: LibkgeModel, name: str, tensor: Tensor) -> Tensor:
-    """A tensor as LibKGE keeps it: single precision, and no more in its storage than it shows."""
+    """Convert a tensor as LibKGE stores it: in single precision, with a storage of its own size."""
     if tensor.is_floating_point():
         tensor = tensor.float()
     tensor = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
     if not tensor.isfinite().all():
         raise BackboneError(
-            f"{name} of {model.name} holds NaN, infinite or too large numbers; nothing was written"
+            f"{name} of {model.name} has NaN, infinite or too large numbers; nothing was written"
         )
     return tensor
 
 
-def _names(kind: str, ids: list[str]) -> list[str]:
+def _names(key: str, ids: list[str]) -> list[str]:
     try:
         return [str(id_) for id_ in name_rows(list(ids))]
     except ValueError as error:
-        raise BackboneError(f"{kind}: {error}") from error
+        raise BackboneError(f"{key}: {error}") from error
 
 
 def _trace_entry(validation: Validation) -> dict[str, Any]:
-    """A validation as LibKGE records it."""
+    """Convert a validation to an entry of LibKGE's trace."""
     return {
         "job": "eval",
         "type": "entity_ranking",
@@ -152,7 +153,7 @@ def _trace_entry(validation: Validation) -> dict[str, Any]:
 
 @dataclass
 class Config:
-    """Stands in for `kge.config.Config`, which pickles as these attributes."""
+    """Stand-in for `kge.config.Config`, which pickles as these attributes."""
 
     options: dict[str, Any]
     default_options: dict[str, Any] = field(default_factory=dict)
@@ -165,10 +166,10 @@ _PurePickler: Any = pickle._Pickler
 
 
 class _Pickler(pickle._Pickler):
-    """Writes `Config` under LibKGE's name.
+    """Pickler that writes our `Config` under the name of LibKGE's.
 
-    Python's faster pickler would import that name to see whether it is the same class; this one
-    can be told, and neither needs LibKGE nor minds another thread or an installed one.
+    Python's faster pickler would import that name to check that it is the same class. This one lets
+    us write any name, so that it does not matter whether LibKGE is installed.
     """
 
     def save_global(self: Any, obj: Any, name: str | None = None) -> None:
@@ -180,6 +181,6 @@ class _Pickler(pickle._Pickler):
 
 
 class _Pickle:
-    """What torch asks of a pickle module."""
+    """The part of a pickle module that torch uses."""
 
     Pickler = _Pickler

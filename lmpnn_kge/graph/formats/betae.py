@@ -13,41 +13,49 @@ import numpy as np
 import numpy.typing as npt
 
 from lmpnn_kge.errors import DatasetError, examples, short
-from lmpnn_kge.graph.formats.libkge import MAX_GAP, SPLITS, name_rows
+from lmpnn_kge.graph.formats.content import Content
+from lmpnn_kge.graph.formats.libkge import MAX_GAP
 from lmpnn_kge.graph.formats.safe_pickle import are, load, try_out
+from lmpnn_kge.graph.triples import SPLITS, Triples
+from lmpnn_kge.graph.vocabulary import Vocabulary, name_rows
 
 Ints = npt.NDArray[np.int64]
 
-
+#: The files that name entities and relations.
 IDS = ("id2ent", "ent2id", "id2rel", "rel2id")
 
 
 def from_betae(relations: Ints, count: int) -> Ints:
-    """BetaE's numbers of relations as ours, where the graph has count relations and inverses."""
+    """BetaE's relation numbers as ours, in a graph of count relations without inverses."""
     return relations // 2 + relations % 2 * count
 
 
 def to_betae(relations: Ints, count: int) -> Ints:
-    """Our numbers of relations as BetaE's."""
+    """Our relation numbers as BetaE's."""
     return relations % count * 2 + relations // count
 
 
-def read_triples(folder: Path) -> tuple[list[str], list[str], dict[str, Ints]]:
-    """The names of entities and of relations, and the triples of each split, [n, 3]."""
+def recognises(folder: Path) -> bool:
+    return any((folder / f"{name}.pkl").exists() for name in (*IDS, "train-queries"))
+
+
+def read(folder: Path) -> Content:
+    """Read the graph of a BetaE folder."""
     try_out(folder, IDS)
-    entity_ids, relation_ids = read_ids(folder)
-    limits = len(entity_ids), len(relation_ids)
+    vocabulary = read_vocabulary(folder)
+    limits = vocabulary.num_entities, vocabulary.num_relations
     splits = {split: _fold(folder / f"{split}.txt", *limits) for split in SPLITS}
-    return entity_ids, relation_ids, splits
+    return Content(folder.resolve().name, vocabulary, splits)
 
 
-def read_ids(folder: Path) -> tuple[list[str], list[str]]:
+def read_vocabulary(folder: Path) -> Vocabulary:
+    """The names of entities and relations, or their numbers if the folder has no names."""
     entities, signed = _read_names(folder, "ent"), _read_names(folder, "rel")
     if entities is None or signed is None:
         counts = _read_counts(folder)
         entities = entities or [str(number) for number in range(counts[0])]
         if signed is None:
-            return entities, [str(number) for number in range(0, counts[1], 2)]
+            return Vocabulary(entities, [str(number) for number in range(0, counts[1], 2)])
     relations = [name[1:] for name in signed[::2]]
     expected = [sign + name for name in relations for sign in "+-"]
     wrong = [name for name, right in zip(signed, expected, strict=False) if name != right]
@@ -56,7 +64,7 @@ def read_ids(folder: Path) -> tuple[list[str], list[str]]:
             f"{folder} must name relation 2i '+name' and its inverse 2i+1 '-name', unlike "
             f"{examples(wrong or signed[-1:])}"
         )
-    return entities, relations
+    return Vocabulary(entities, relations)
 
 
 def _read_names(folder: Path, kind: str) -> list[str] | None:
@@ -83,7 +91,7 @@ def _read_names(folder: Path, kind: str) -> list[str] | None:
 
 
 def _read_counts(folder: Path) -> tuple[int, int]:
-    """The numbers of entities and of signed relations where neither has names."""
+    """The numbers of entities and of signed relations, for a folder without names."""
     stats = folder / "stats.txt"
     if stats.is_file():
         text = stats.read_text(encoding="utf-8", errors="replace")
@@ -100,7 +108,7 @@ def _read_counts(folder: Path) -> tuple[int, int]:
     return max(heads, tails), relations + relations % 2
 
 
-def _read_triples(file: Path) -> Ints:
+def _read_triples(file: Path) -> Triples:
     try:
         text = file.read_text(encoding="utf-8").strip()
         found = np.loadtxt(io.StringIO(text or "0 0 0"), np.int64, comments=None, ndmin=2)
@@ -116,8 +124,8 @@ def _read_triples(file: Path) -> Ints:
     return found if text else found[:0]
 
 
-def _fold(file: Path, entities: int, relations: int) -> Ints:
-    """The triples of a file in one direction; DatasetError where one lacks its inverse."""
+def _fold(file: Path, entities: int, relations: int) -> Triples:
+    """The triples of a file in one direction; DatasetError if one lacks its inverse."""
     triples = _read_triples(file)
     limits = entities, 2 * relations, entities
     if wrong := int(((triples < 0) | (triples >= limits)).any(axis=1).sum()):

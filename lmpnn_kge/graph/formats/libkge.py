@@ -2,46 +2,54 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import yaml
 
-from lmpnn_kge.errors import DatasetError, choices, examples, short
+from lmpnn_kge.errors import DatasetError, short
+from lmpnn_kge.graph.formats.content import Content, LazySplits
+from lmpnn_kge.graph.triples import SPLITS, Triples
+from lmpnn_kge.graph.vocabulary import Labels, Vocabulary, name_rows
 
-SPLITS = ("train", "valid", "test")
 IDS, STRINGS = ("entity_ids", "relation_ids"), ("entity_strings", "relation_strings")
 
-#: The gaps that a map of ids may have: more rows than this per id is a mistake, not a graph.
+#: Rows per id that a map of ids may have: more is a mistake, not a graph with gaps.
 MAX_GAP = 1000
 
-#: Keys of old files, and what they are called today.
+#: Keys of old files, and their names today.
 RENAMED = {"entity_map": "entity_ids", "relation_map": "relation_ids"}
 
 
+def recognises(folder: Path) -> bool:
+    """A folder with LibKGE's id files is one of LibKGE's, even if dataset.yaml is missing."""
+    return any((folder / name).exists() for name in ("dataset.yaml", "entity_ids.del"))
+
+
+def read(folder: Path) -> Content:
+    """Read the names of a dataset folder; its triples are read when they are needed."""
+    dataset = LibkgeFolder.open(folder)
+    vocabulary = dataset.vocabulary()
+
+    def triples(split: str) -> Triples:
+        return dataset.triples(split, vocabulary)
+
+    return Content(dataset.name, vocabulary, LazySplits(dataset.splits, triples))
+
+
 @dataclass(frozen=True)
-class LibkgeDataset:
-    """A graph as LibKGE keeps it; files are read when they are asked for."""
+class LibkgeFolder:
+    """The options of a dataset folder, and the files that they name."""
 
     folder: Path
     options: Mapping[str, Any]  # of dataset.yaml, with dotted keys
 
     @classmethod
-    def open(cls, folder: str | Path) -> LibkgeDataset:
-        folder = Path(folder)
-        try:
-            is_folder = folder.is_dir()
-        except OSError as error:
-            raise DatasetError(f"{short(str(folder))} cannot be read: {error.strerror}") from error
-        if not is_folder:
-            raise DatasetError(f"{folder} is not a folder; a dataset folder holds dataset.yaml")
+    def open(cls, folder: Path) -> LibkgeFolder:
         content = _read_yaml(folder / "dataset.yaml")
         section = content.get("dataset") if isinstance(content, Mapping) else None
         if not isinstance(section, Mapping):
@@ -71,23 +79,20 @@ class LibkgeDataset:
             )
         return self.folder / name
 
-    @cached_property
-    def entity_ids(self) -> list[str]:
-        return self._ids("entity_ids")
+    def vocabulary(self) -> Vocabulary:
+        entity_ids, relation_ids = self._ids("entity_ids"), self._ids("relation_ids")
+        return Vocabulary(
+            entity_ids,
+            relation_ids,
+            self._labels("entity_strings", entity_ids),
+            self._labels("relation_strings", relation_ids),
+        )
 
-    @cached_property
-    def relation_ids(self) -> list[str]:
-        return self._ids("relation_ids")
-
-    def triples(self, split: str) -> npt.NDArray[np.int64]:
-        """The triples of a split as indexes of subject, relation and object, [n, 3]."""
-        if split not in self.splits:
-            raise DatasetError(
-                f"{self.folder} has no split {split!r}; {choices(split, self.splits)}"
-            )
+    def triples(self, split: str, vocabulary: Vocabulary) -> Triples:
+        """The triples of a split, [n, 3]; DatasetError if one is outside the vocabulary."""
         path = self.path(split)
         triples = _read_triples(path)
-        limits = len(self.entity_ids), len(self.relation_ids), len(self.entity_ids)
+        limits = vocabulary.num_entities, vocabulary.num_relations, vocabulary.num_entities
         wrong = ((triples < 0) | (triples >= limits)).any(axis=1).nonzero()[0]
         if len(wrong):
             raise DatasetError(
@@ -95,13 +100,6 @@ class LibkgeDataset:
                 f"{limits[0]} entities and {limits[1]} relations"
             )
         return triples
-
-    def entity_strings(self) -> list[str | None]:
-        """Human-readable names in the order of the ids, None where there is none."""
-        return self._strings("entity", self.entity_ids)
-
-    def relation_strings(self) -> list[str | None]:
-        return self._strings("relation", self.relation_ids)
 
     def _ids(self, key: str) -> list[str]:
         path = self.path(key)
@@ -123,15 +121,15 @@ class LibkgeDataset:
         except ValueError as error:
             raise DatasetError(f"{path}: {error}") from error
 
-    def _strings(self, kind: str, ids: list[str]) -> list[str | None]:
-        key = f"{kind}_strings"
+    def _labels(self, key: str, ids: list[str]) -> Labels | None:
+        """Human-readable names in the order of the ids; None if the folder has no such file."""
         if not self.options.get(f"files.{key}.filename"):
-            return list(ids)
+            return None
         by_index = self.options.get(f"files.{key}.type", "map") == "map"
-        strings: dict[str, str] = {}
-        for name, value in _read_pairs(self.path(key)):
-            strings.setdefault(name, value)
-        return [strings.get(str(row) if by_index else id_) for row, id_ in enumerate(ids)]
+        labels: dict[str, str] = {}
+        for name, label in _read_pairs(self.path(key)):
+            labels.setdefault(name, label)
+        return [labels.get(str(row) if by_index else id_) for row, id_ in enumerate(ids)]
 
 
 def flatten(options: Mapping[str, Any], depth: int = 4) -> dict[str, Any]:
@@ -145,17 +143,6 @@ def flatten(options: Mapping[str, Any], depth: int = 4) -> dict[str, Any]:
     return flat
 
 
-def name_rows(ids: list[Any]) -> list[str]:
-    """The ids of a table's rows as distinct strings; a row without one is named as a blank node."""
-    named = [f"_:{row}" if id_ is None else id_ for row, id_ in enumerate(ids)]
-    if not all(isinstance(id_, str) for id_ in named):
-        raise ValueError("ids must be strings")
-    twice = [id_ for id_, count in Counter(named).items() if count > 1]
-    if twice:
-        raise ValueError(f"ids must stand for one row each, unlike {examples(twice)}")
-    return named
-
-
 def write_dataset(
     folder: Path,
     name: str,
@@ -163,7 +150,7 @@ def write_dataset(
     relation_labels: Mapping[str, str] | None = None,
     header: str | None = None,
 ) -> None:
-    """Fill a folder with named triples as LibKGE keeps them, numbered in the order of their names.
+    """Write named triples to a folder in LibKGE's layout, numbered in the order of their names.
 
     header is a comment for the first line of `dataset.yaml`.
     """
@@ -201,7 +188,7 @@ def _write_text(file: Path, text: str) -> None:
 
 @contextmanager
 def _reading(path: Path, what: str) -> Iterator[None]:
-    """Whatever goes wrong while a file is read is said in one line with its name."""
+    """Turn whatever goes wrong while a file is read into one line with its name."""
     try:
         if not path.is_file():
             raise DatasetError(f"{path} is missing")
@@ -215,7 +202,7 @@ def _reading(path: Path, what: str) -> Iterator[None]:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML without aliases, by which a few lines can stand for more than fits in memory."""
+    """YAML without aliases: with them, a few lines can expand to more than fits in memory."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -228,7 +215,7 @@ def _read_yaml(path: Path) -> Any:
         try:
             loader = _Loader(path.read_text(encoding="utf-8"))
             return loader.get_single_data()
-        except (AttributeError, KeyError) as error:  # of a value that is not of its declared type
+        except (AttributeError, KeyError) as error:  # for a value that is not of its declared type
             raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
@@ -242,7 +229,7 @@ def _read_pairs(path: Path) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-def _read_triples(path: Path) -> npt.NDArray[np.int64]:
+def _read_triples(path: Path) -> Triples:
     with _reading(path, "a file of index triples"):
         with path.open(encoding="utf-8") as lines:
             if not any(line.strip() for line in lines):

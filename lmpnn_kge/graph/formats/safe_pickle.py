@@ -1,7 +1,7 @@
 """Pickles of plain containers, read without running anything that is in them.
 
-A pickle may name only the containers below. A process of its own loads it first, for no check
-reaches the places where CPython's unpickler can break.
+A pickle may name only the containers below. A separate process loads it first, because a pickle can
+crash CPython's unpickler in ways that no check beforehand would notice.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import Any
 
 from lmpnn_kge.errors import DatasetError, short
 
-# Only types of which neither the pickle nor anybody else can change anything.
+# Only types that cannot be changed, neither by the pickle nor by anything else.
 _ADMITTED = {
-    (module, kind.__name__): kind
+    (module, container.__name__): container
     for module in ("builtins", "__builtin__")
-    for kind in (set, frozenset, dict, list)
+    for container in (set, frozenset, dict, list)
 } | {("collections", "defaultdict"): defaultdict}
 
-#: Bytes that a pickle may take in memory, for each of its own and in any case.
+#: Memory that loading may take, in bytes: per byte of the file, and in any case.
 MEMORY = 64, 4 << 30
 
-#: What a process ends with that has refused a file.
+#: The exit code of a process that has refused a file.
 REFUSED = 3
 
 _REHEARSAL = """
@@ -42,7 +42,7 @@ rehearse(sys.argv[2:])
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Many objects without a cycle: looking for one takes longer than making them."""
+    """Turn garbage collection off: for many objects, the search takes longer than making them."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -54,7 +54,7 @@ def uncollected() -> Iterator[None]:
 
 @uncollected()
 def rehearse(files: Sequence[str]) -> None:
-    """Load pickles in this process, with so little room that those which pass do so anywhere."""
+    """Load pickles in this process, under tight limits: whatever passes here passes anywhere."""
     try:
         import resource
     except ImportError:  # not on Windows
@@ -76,14 +76,23 @@ def rehearse(files: Sequence[str]) -> None:
 
 
 def try_out(folder: Path, names: Sequence[str]) -> None:
-    """Load those pickles that are there in another process; DatasetError names what breaks it."""
+    """Load the pickles that exist in another process; DatasetError names the one that breaks it."""
     paths = [folder / f"{name}.pkl" for name in names]
     files = [str(path) for path in paths if path.is_file()]
     if not files:
         return
-    places = [str(Path(__file__).parents[3]), *filter(None, sys.path)]
-    # Isolated, so that no module is imported from the folder that a user happens to be in.
-    command = [sys.executable, "-I", "-X", "utf8", "-c", _REHEARSAL, json.dumps(places), *files]
+    paths_to_import = [str(Path(__file__).parents[3]), *filter(None, sys.path)]
+    # Isolated, so that no module is imported from the user's current folder.
+    command = [
+        sys.executable,
+        "-I",
+        "-X",
+        "utf8",
+        "-c",
+        _REHEARSAL,
+        json.dumps(paths_to_import),
+        *files,
+    ]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
     if done.returncode == REFUSED:
         raise DatasetError(done.stderr.strip())
@@ -107,7 +116,7 @@ def load(file: Path) -> dict[Any, Any]:
         with file.open("rb") as stream:
             content = _Unpickler(stream).load()
     except DatasetError as error:
-        raise DatasetError(f"{file}: refused, for {error}; nothing was run") from None
+        raise DatasetError(f"{file}: refused because {error}; nothing was run") from None
     except FileNotFoundError:
         raise DatasetError(f"{file} is missing") from None
     # A broken pickle can make the unpickler fail in any way; none of them is a bug of ours.
@@ -119,5 +128,6 @@ def load(file: Path) -> dict[Any, Any]:
     return content
 
 
-def are(kind: type, values: Iterable[Any]) -> bool:
-    return set(map(type, values)) <= {kind}
+def are(type_: type, values: Iterable[Any]) -> bool:
+    """Whether all values are of exactly this type."""
+    return set(map(type, values)) <= {type_}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lmpnn_kge import LibkgeDataset, PluginError, open_backbone, read_checkpoint
+from lmpnn_kge import KnowledgeGraph, PluginError, open_backbone, read_checkpoint
 from lmpnn_kge.backbones.link_prediction import rank_split
 
 from ...conftest import TOY
@@ -55,13 +55,13 @@ def test_ranking_reproduces_the_metric_that_libkge_recorded(path, toy_dataset):
         assert "epoch0" in path.name or "old20" in path.name
         return
     backbone = open_backbone(path, dataset=toy_dataset)
-    ranking = rank_split(backbone, LibkgeDataset.open(toy_dataset), "valid")
+    ranking = rank_split(backbone, KnowledgeGraph.open(toy_dataset), "valid")
     assert ranking.mrr == pytest.approx(recorded.value, abs=1e-6)
 
 
-def test_a_model_that_no_backbone_reads_is_named(tmp_path):
+def test_a_model_that_no_backbone_opens_is_named(tmp_path):
     file = save(tmp_path / "mine.pt", content("mine", "Mine"))
-    with pytest.raises(PluginError, match="is a Mine, which no installed backbone reads"):
+    with pytest.raises(PluginError, match="is a Mine, which no installed backbone opens"):
         open_backbone(file)
 
 

@@ -20,7 +20,7 @@ from lmpnn_kge import (
     LmpnnError,
     ScoreType,
     Validation,
-    load_backbone,
+    backbone_class,
     open_backbone,
     read_checkpoint,
     write_checkpoint,
@@ -37,9 +37,9 @@ from ...conftest import TOY
 from ...libkge_files import Config as OtherConfig
 
 METRIC = "mean_reciprocal_rank_filtered_with_test"
-KINDS = [(name, True) for name in NAMES]
-KINDS += [(name, False) for name in NAMES if load_backbone(name).inverse_formula is not None]
-every_kind = pytest.mark.parametrize(("name", "reciprocal"), KINDS)
+FORMS = [(name, True) for name in NAMES]
+FORMS += [(name, False) for name in NAMES if backbone_class(name).inverse_formula is not None]
+every_form = pytest.mark.parametrize(("name", "reciprocal"), FORMS)
 #: LibKGE's own packages of the models, plain and reciprocal.
 GENUINE = sorted(
     path
@@ -59,7 +59,7 @@ def named(name: str, **options) -> Backbone:
 
 
 def rewritten(backbone: Backbone, folder, **facts) -> Backbone:
-    write_checkpoint(folder / "file.pt", backbone, dataset="tiny", **facts)
+    write_checkpoint(backbone, folder / "file.pt", dataset="tiny", **facts)
     return open_backbone(folder / "file.pt")
 
 
@@ -70,7 +70,7 @@ def assert_same(a: Backbone, b: Backbone) -> None:
         assert torch.equal(x, y) if isinstance(x, torch.Tensor) else x == y, field.name
 
 
-@every_kind
+@every_form
 @given(triples=triples, seed=st.integers(0, 1000))
 @settings(max_examples=10, deadline=None)
 def test_what_is_written_is_read_back_bit_for_bit(
@@ -96,7 +96,7 @@ def conve(height=3, width=6, kernel=3, stride=1, padding=0, channels=32) -> Back
     rows = (2 * height + 2 * padding - kernel) // stride + 1
     columns = (width + 2 * padding - kernel) // stride + 1
     size = height * width
-    return load_backbone("conve").from_tensors(
+    return backbone_class("conve").from_tensors(
         torch.randn(ENTITIES, size + 1),
         torch.randn(2 * RELATIONS, size + 1),
         reciprocal=True,
@@ -131,14 +131,14 @@ def test_conve_of_every_shape_comes_back(shape, tmp_path):
 )
 def test_a_conve_that_libkge_cannot_have_is_refused(shape, tmp_path):
     with pytest.raises(BackboneError, match="LibKGE has no ConvE with"):
-        write_checkpoint(tmp_path / "file.pt", conve(**shape), dataset="tiny")
+        write_checkpoint(conve(**shape), tmp_path / "file.pt", dataset="tiny")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("width", [1, 20])
 @pytest.mark.parametrize("reciprocal", [True, False])
 def test_relational_tucker3_may_have_relations_of_any_width(width, reciprocal, tmp_path):
-    backbone = load_backbone("relational_tucker3").from_tensors(
+    backbone = backbone_class("relational_tucker3").from_tensors(
         torch.randn(ENTITIES, 4),
         torch.randn(2 * RELATIONS, width),
         reciprocal=reciprocal,
@@ -166,7 +166,7 @@ def transformer(layers=2, hidden=5, **fields) -> Backbone:
         "scale_1": (layers, 6), "shift_1": (layers, 6),
         "scale_2": (layers, 6), "shift_2": (layers, 6),
     }  # fmt: skip
-    return load_backbone("transformer").from_tensors(
+    return backbone_class("transformer").from_tensors(
         torch.randn(ENTITIES, 6),
         torch.randn(2 * RELATIONS, 6),
         reciprocal=True,
@@ -242,15 +242,15 @@ def test_a_backbone_without_names_stays_without(tmp_path):
 
 
 def test_a_plain_model_is_written_without_its_derived_rows(tmp_path):
-    backbone = load_backbone("distmult").random(4, 5000, 8)
-    write_checkpoint(tmp_path / "plain.pt", backbone, dataset="tiny")
+    backbone = backbone_class("distmult").random(4, 5000, 8)
+    write_checkpoint(backbone, tmp_path / "plain.pt", dataset="tiny")
     assert len(read_checkpoint(tmp_path / "plain.pt").relations) == 5000
     assert (tmp_path / "plain.pt").stat().st_size < 1.5 * 5000 * 8 * 4
 
 
 def test_a_reciprocal_model_stores_each_number_once(tmp_path):
-    backbone = load_backbone("distmult").random(4, 5000, 8, reciprocal=True)
-    write_checkpoint(tmp_path / "file.pt", backbone, dataset="tiny")
+    backbone = backbone_class("distmult").random(4, 5000, 8, reciprocal=True)
+    write_checkpoint(backbone, tmp_path / "file.pt", dataset="tiny")
     assert (tmp_path / "file.pt").stat().st_size < 1.5 * 10000 * 8 * 4
 
 
@@ -275,13 +275,13 @@ def test_numbers_and_names_of_numpy_are_written_as_pythons(tmp_path):
 def test_the_same_backbone_gives_the_same_bytes_whatever_kge_is_imported(tmp_path, monkeypatch):
     backbone = named("conve", reciprocal=True)
     before = dict(sys.modules)
-    write_checkpoint(tmp_path / "a.pt", backbone, dataset="tiny")
+    write_checkpoint(backbone, tmp_path / "a.pt", dataset="tiny")
     assert "kge" in before or "kge" not in sys.modules
     package, config = types.ModuleType("kge"), types.ModuleType("kge.config")
     config.Config = OtherConfig
     for module in (package, config):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    write_checkpoint(tmp_path / "b.pt", backbone, dataset="tiny")
+    write_checkpoint(backbone, tmp_path / "b.pt", dataset="tiny")
     assert sys.modules["kge.config"] is config
     assert (tmp_path / "a.pt").read_bytes() == (tmp_path / "b.pt").read_bytes()
 
@@ -290,7 +290,7 @@ def test_many_threads_write_at_once(tmp_path):
     backbones = [make("distmult", seed=seed) for seed in range(12)]
     files = [tmp_path / f"{seed}.pt" for seed in range(12)]
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda f, b: write_checkpoint(f, b, dataset="tiny"), files, backbones))
+        list(pool.map(lambda b, f: write_checkpoint(b, f, dataset="tiny"), backbones, files))
     for file, backbone in zip(files, backbones, strict=True):
         assert_same(open_backbone(file), backbone)
 
@@ -299,21 +299,21 @@ def test_a_table_with_nan_is_refused_and_the_file_before_stays(tmp_path):
     backbone = make("transe")
     rewritten(backbone, tmp_path)
     spoilt = dataclasses.replace(backbone, entities=backbone.entities / 0)
-    with pytest.raises(BackboneError, match="holds NaN, infinite or too large numbers"):
-        write_checkpoint(tmp_path / "file.pt", spoilt, dataset="tiny")
+    with pytest.raises(BackboneError, match="has NaN, infinite or too large numbers"):
+        write_checkpoint(spoilt, tmp_path / "file.pt", dataset="tiny")
     assert_same(open_backbone(tmp_path / "file.pt"), backbone)
     assert [path.name for path in tmp_path.iterdir()] == ["file.pt"]
 
 
-def test_ids_that_no_reader_would_take_are_refused(tmp_path):
+def test_ids_that_could_not_be_read_back_are_refused(tmp_path):
     twice = make("distmult", entity_ids=["same"] * ENTITIES)
-    with pytest.raises(BackboneError, match="entity_ids: ids must stand for one row each"):
-        write_checkpoint(tmp_path / "file.pt", twice, dataset="tiny")
+    with pytest.raises(BackboneError, match="entity_ids: ids must be distinct"):
+        write_checkpoint(twice, tmp_path / "file.pt", dataset="tiny")
 
 
 def test_a_folder_that_is_not_there_is_one_line(tmp_path):
     with pytest.raises(LmpnnError, match=r"file\.pt cannot be written: No such file"):
-        write_checkpoint(tmp_path / "none" / "file.pt", make("distmult"), dataset="tiny")
+        write_checkpoint(make("distmult"), tmp_path / "none" / "file.pt", dataset="tiny")
 
 
 # Plugins of others ----------------------------------------------------------------------------
@@ -337,7 +337,7 @@ class Scaled(Shift):
     scale: float = 2.0
 
 
-class Told(Scaled):
+class Described(Scaled):
     def to_libkge(self):
         return super().to_libkge().adding({"user_scale": self.scale})
 
@@ -347,13 +347,13 @@ class Told(Scaled):
 
 
 @pytest.mark.parametrize("reciprocal", [True, False])
-@pytest.mark.parametrize("kind", [Shift, Told])
-def test_two_tables_need_no_further_word_and_further_fields_one(kind, reciprocal, tmp_path):
-    backbone = kind.random(5, 3, 4, reciprocal=reciprocal)
-    write_checkpoint(tmp_path / "file.pt", backbone, dataset="tiny")
+@pytest.mark.parametrize("model", [Shift, Described])
+def test_two_tables_need_no_to_libkge_and_own_fields_need_it(model, reciprocal, tmp_path):
+    backbone = model.random(5, 3, 4, reciprocal=reciprocal)
+    write_checkpoint(backbone, tmp_path / "file.pt", dataset="tiny")
     checkpoint = read_checkpoint(tmp_path / "file.pt")
     assert (checkpoint.model, checkpoint.reciprocal) == ("SimplE", reciprocal)
-    assert_same(build(checkpoint, kind)[0], backbone)
+    assert_same(build(checkpoint, model)[0], backbone)
 
 
 def test_a_field_is_not_lost_in_silence():
@@ -377,7 +377,7 @@ def test_nesting_undoes_flattening():
 # LibKGE itself --------------------------------------------------------------------------------
 
 
-@every_kind
+@every_form
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of LibKGE's
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor:UserWarning")  # of its Transformer's
 def test_libkge_opens_it_and_scores_alike(name, reciprocal, tmp_path):

@@ -2,25 +2,28 @@
 
 import pytest
 
-from lmpnn_kge import DatasetError, LibkgeDataset
+from lmpnn_kge import DatasetError, KnowledgeGraph
+from lmpnn_kge.graph.formats import libkge
+from lmpnn_kge.graph.formats.libkge import LibkgeFolder
+from lmpnn_kge.graph.triples import SPLITS
 
 from ...libkge_files import dataset_folder
 
 E3, R2 = ["a", "b", "c"], ["r", "s"]
 
 
-def test_the_toy_graph(toy_dataset):
-    graph = LibkgeDataset.open(toy_dataset)
+def test_the_toy_graph_is_read_completely(toy_dataset):
+    graph = KnowledgeGraph.open(toy_dataset)
     assert graph.name == "toykg"
     assert (len(graph.entity_ids), len(graph.relation_ids)) == (40, 6)
     assert [len(graph.triples(split)) for split in ("train", "valid", "test")] == [332, 24, 25]
-    assert graph.splits == [
+    assert list(graph.splits) == [
         "train", "valid", "test", "test_without_unseen", "train_sample", "valid_without_unseen",
     ]  # fmt: skip
     assert "person/øyvind_brekke" in graph.entity_ids
-    strings = graph.entity_strings()
-    assert strings.count(None) == 1
-    assert len(strings) == 40
+    labels = graph.vocabulary.entity_labels
+    assert labels.count(None) == 1
+    assert len(labels) == 40
 
 
 @pytest.mark.parametrize(
@@ -32,30 +35,30 @@ def test_the_toy_graph(toy_dataset):
     ],
     ids=["dotted", "nested", "2019"],
 )
-def test_file_names_in_every_style(tmp_path, yaml):
+def test_file_names_are_read_in_every_style(tmp_path, yaml):
     folder = dataset_folder(tmp_path / "g", E3, R2)
     (folder / "dataset.yaml").write_text(yaml)
     (folder / "other.del").write_text("2\t1\t0\tan extra column\n")
-    assert LibkgeDataset.open(folder).triples("train").tolist() == [[2, 1, 0]]
+    assert KnowledgeGraph.open(folder).triples("train").tolist() == [[2, 1, 0]]
 
 
 def test_id_files_of_2019_have_other_names(tmp_path):
     folder = dataset_folder(tmp_path / "g", E3, R2)
     (folder / "dataset.yaml").write_text("dataset:\n  entity_map: entity_map.del\n")
     (folder / "entity_ids.del").rename(folder / "entity_map.del")
-    assert LibkgeDataset.open(folder).entity_ids == E3
+    assert KnowledgeGraph.open(folder).entity_ids == E3
 
 
-def test_the_index_decides_not_the_line_and_gaps_are_blank_nodes(tmp_path):
+def test_rows_follow_the_index_not_the_line_and_gaps_become_blank_nodes(tmp_path):
     folder = dataset_folder(tmp_path / "g", E3, R2)
     (folder / "entity_ids.del").write_text("3\td with\ttab\n0\ta\n1\tb\n")
-    assert LibkgeDataset.open(folder).entity_ids == ["a", "b", "_:2", "d with\ttab"]
+    assert KnowledgeGraph.open(folder).entity_ids == ["a", "b", "_:2", "d with\ttab"]
 
 
-def test_strings_are_the_ids_where_there_are_none(tmp_path):
-    graph = LibkgeDataset.open(dataset_folder(tmp_path / "g", E3, R2))
-    assert graph.entity_strings() == E3
-    assert graph.relation_strings() == R2
+def test_a_label_is_the_id_if_there_are_no_labels(tmp_path):
+    names = KnowledgeGraph.open(dataset_folder(tmp_path / "g", E3, R2)).vocabulary
+    assert (names.entity_labels, names.relation_labels) == (None, None)
+    assert [names.label(row) for row in range(3)] == E3
 
 
 def test_strings_by_index_and_the_first_line_of_an_id_wins(tmp_path):
@@ -67,19 +70,18 @@ def test_strings_by_index_and_the_first_line_of_an_id_wins(tmp_path):
     )
     (folder / "names.del").write_text("b\tBee\nb\tBumblebee\nx\tnobody\n")
     (folder / "relations.del").write_text("1\tsings\n")
-    graph = LibkgeDataset.open(folder)
-    assert graph.entity_strings() == [None, "Bee", None]
-    assert graph.relation_strings() == [None, "sings"]
+    names = KnowledgeGraph.open(folder).vocabulary
+    assert names.entity_labels == [None, "Bee", None]
+    assert names.relation_labels == [None, "sings"]
 
 
 def test_an_empty_split_has_no_triples(tmp_path):
     folder = dataset_folder(tmp_path / "g", E3, R2, valid="\n")
-    assert LibkgeDataset.open(folder).triples("valid").shape == (0, 3)
+    assert KnowledgeGraph.open(folder).triples("valid").shape == (0, 3)
 
 
 BROKEN = {
-    "no yaml": ("dataset.yaml", None, "dataset.yaml is missing"),
-    "yaml that is none": ("dataset.yaml", b"dataset: [", "not a readable YAML"),
+    "yaml that cannot be parsed": ("dataset.yaml", b"dataset: [", "not a readable YAML"),
     "yaml that makes objects": (
         "dataset.yaml",
         b"!!python/object/apply:os.getcwd []",
@@ -96,7 +98,7 @@ BROKEN = {
         b"dataset: {files.test.filename: /etc/hostname}",
         "names '/etc/hostname' for test, which is not in its folder",
     ),
-    "a file further up": (
+    "a file in a parent folder": (
         "dataset.yaml",
         b"dataset: {files.entity_ids.filename: x/../../y}",
         "for entity_ids, which is not in its folder",
@@ -107,7 +109,7 @@ BROKEN = {
     "an id without an index": ("entity_ids.del", b"0\ta\nx\tb\n", "line 2 starts with 'x'"),
     "an endless index": ("entity_ids.del", b"9" * 5000 + b"\ta\n", "not an index"),
     "an index twice": ("entity_ids.del", b"0\ta\n0\tb\n", "line 2 gives index 0 a second time"),
-    "an id twice": ("entity_ids.del", b"0\ta\n1\ta\n2\tc\n", "unlike 1 ('a')"),
+    "an id twice": ("entity_ids.del", b"0\ta\n1\ta\n2\tc\n", "these repeat: 1 ('a')"),
     "an absurd index": ("entity_ids.del", b"99999999999\ta\n", "indexes up to 99999999999"),
     "ids in another encoding": ("entity_ids.del", b"0\t\xff\n", "not UTF-8"),
     "no test file": ("test.del", None, "test.del is missing"),
@@ -129,21 +131,70 @@ def test_a_broken_folder_is_refused_with_the_file_and_the_reason(tmp_path, name)
     else:
         (folder / file).write_bytes(content)
     with pytest.raises(DatasetError) as refused:
-        LibkgeDataset.open(folder).triples("test")
+        KnowledgeGraph.open(folder).triples("test")
     assert str(folder) in str(refused.value)
     assert words in str(refused.value)
 
 
-def test_a_folder_that_is_none(tmp_path):
-    with pytest.raises(DatasetError, match="is not a folder"):
-        LibkgeDataset.open(tmp_path / "nowhere")
+def test_a_folder_that_lost_its_dataset_yaml_is_refused_and_not_read_as_named_triples(tmp_path):
+    folder = dataset_folder(tmp_path / "g", E3, R2)
+    assert libkge.recognises(folder)
+    (folder / "dataset.yaml").unlink()
+    for read in (libkge.read, LibkgeFolder.open, KnowledgeGraph.open):
+        with pytest.raises(DatasetError, match=r"g/dataset.yaml is missing"):
+            read(folder)
 
 
-def test_a_folder_with_a_name_that_none_can_have():
+def test_opening_a_folder_reads_no_triples(tmp_path):
+    folder = dataset_folder(tmp_path / "g", E3, R2, valid="2\t1\t0\n")
+    (folder / "train.del").unlink()
+    (folder / "test.del").write_text("not triples")
+    graph = KnowledgeGraph.open(folder)
+    assert list(graph.splits) == list(SPLITS)
+    assert graph.triples("valid").tolist() == [[2, 1, 0]]
+    with pytest.raises(DatasetError, match=r"train.del is missing"):
+        graph.triples("train")
+    with pytest.raises(DatasetError, match=r"test.del is not a file of index triples"):
+        graph.triples("test")
+
+
+def test_a_split_is_read_once_and_only_when_it_is_needed(toy_dataset, monkeypatch):
+    files = []
+    read_triples = libkge._read_triples
+
+    def counted(file):
+        files.append(file.name)
+        return read_triples(file)
+
+    monkeypatch.setattr(libkge, "_read_triples", counted)
+    graph = KnowledgeGraph.open(toy_dataset)
+    assert files == []
+    assert graph.triples("valid") is graph.triples("valid")
+    assert files == ["valid.del"]
+    assert graph.answer("lives_in(?, ?x)", "train")
+    assert len(graph.fingerprint) == 64
+    assert [len(graph.triples(split)) for split in SPLITS] == [332, 24, 25]
+    assert sorted(files) == ["test.del", "train.del", "valid.del"]  # and no train_sample.del
+
+
+def test_a_split_stays_after_its_file_is_deleted(tmp_path):
+    folder = dataset_folder(tmp_path / "g", E3, R2, train="2\t1\t0\n")
+    graph = KnowledgeGraph.open(folder)
+    assert graph.triples("train").tolist() == [[2, 1, 0]]
+    (folder / "train.del").unlink()
+    assert graph.triples("train").tolist() == [[2, 1, 0]]
+
+
+def test_a_missing_folder_is_refused(tmp_path):
+    with pytest.raises(DatasetError, match="nowhere is not a folder; `lmpnn-kge split` makes"):
+        KnowledgeGraph.open(tmp_path / "nowhere")
+
+
+def test_a_name_too_long_for_a_folder_is_refused():
     with pytest.raises(DatasetError, match="cannot be read"):
-        LibkgeDataset.open("a" * 300)
+        KnowledgeGraph.open("a" * 300)
 
 
 def test_an_unknown_split_names_the_known_ones(toy_dataset):
     with pytest.raises(DatasetError, match="did you mean 'test'"):
-        LibkgeDataset.open(toy_dataset).triples("tset")
+        KnowledgeGraph.open(toy_dataset).triples("tset")

@@ -1,0 +1,29 @@
+"""Triples as arrays, [n, 3]: the rows of head, relation and tail. Relation r + R inverts r."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+#: The splits of a graph, each of which also knows the edges of those before it.
+SPLITS = ("train", "valid", "test")
+
+Triples = npt.NDArray[np.int64]  # [n, 3]
+
+Number = TypeVar("Number", bound=np.integer)
+
+
+def both_directions(triples: npt.NDArray[Number], num_relations: int) -> npt.NDArray[Number]:
+    """The triples, then their inverses: (t, r + R, h) for (h, r, t). [n, 3] -> [2n, 3]"""
+    heads, relations, tails = triples.T
+    inverses = np.stack([tails, relations + num_relations, heads], axis=1)
+    return np.concatenate([triples, inverses])
+
+
+def spread_evenly(count: int, most: int) -> npt.NDArray[np.int64]:
+    """At most `most` of the rows 0 … count − 1, evenly spread from the first to the last."""
+    if count <= most:
+        return np.arange(count)
+    return np.linspace(0, count - 1, most).astype(np.int64)

@@ -1,0 +1,64 @@
+"""LMPNN as a way to answer queries: an entity is as good as it is near to an answer embedding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lmpnn_kge.errors import RunError
+from lmpnn_kge.lmpnn.network import Lmpnn
+from lmpnn_kge.lmpnn.wiring import wire
+from lmpnn_kge.methods.method import Scores
+from lmpnn_kge.query.patterns import Pattern
+from lmpnn_kge.settings import ConstantsMode, TrainSettings, UnionMode
+
+
+@dataclass(frozen=True)
+class LmpnnMethod:
+    """A `Method`: the score is the cosine of an answer embedding and an entity."""
+
+    model: Lmpnn
+    entities: Tensor  # [E, d], of length 1
+    union: UnionMode
+    depth_shift: int = 0
+    constants: ConstantsMode = "updated"
+
+    @classmethod
+    def of(cls, model: Lmpnn, config: TrainSettings) -> LmpnnMethod:
+        """A network with the settings it was trained with."""
+        unit = F.normalize(model.backbone.entities, dim=-1)
+        return cls(model, unit, config.union, config.depth_shift, config.constants)
+
+    @property
+    def num_entities(self) -> int:
+        return len(self.entities)
+
+    @property
+    def device(self) -> torch.device:
+        return self.entities.device
+
+    def answer(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Scores:
+        """Embed all queries at once, and score them when asked."""
+        embeddings = self.embed(pattern, constants, relations)
+        if not embeddings.isfinite().all():
+            raise RunError("answer embeddings are not finite: the network or the table is broken")
+        return lambda rows, out=None: self.score(embeddings[:, rows], out)
+
+    @torch.inference_mode()
+    def embed(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Tensor:
+        """Queries [n, c] and [n, r] -> [disjuncts, n, d], of length 1."""
+        wirings = wire(pattern, self.union, self.depth_shift, self.constants)
+        embeddings = [self.model(wiring, constants, relations) for wiring in wirings]
+        return F.normalize(torch.stack(embeddings), dim=-1)
+
+    @torch.inference_mode()
+    def score(self, embeddings: Tensor, out: Tensor | None = None) -> Tensor:
+        """[disjuncts, n, d] -> [n, E]; the best disjunct of an entity counts."""
+        first, *others = embeddings
+        scores = torch.mm(first, self.entities.T, out=out)
+        for other in others:
+            torch.maximum(scores, other @ self.entities.T, out=scores)
+        return scores

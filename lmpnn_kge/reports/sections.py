@@ -1,0 +1,195 @@
+"""The sections of a report over runs, each as blocks of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lmpnn_kge.methods.results import AVERAGES, columns_of
+from lmpnn_kge.methods.table import NONE, Cell, Table
+from lmpnn_kge.query.patterns import BETAE
+from lmpnn_kge.reports.document import Block, Figure, Heading
+from lmpnn_kge.reports.plots import Curve, plot_curves, plot_missing, plot_types
+from lmpnn_kge.reports.published import BACKBONES, MAJOR, Published, published
+from lmpnn_kge.reports.record import RunRecord
+from lmpnn_kge.reports.tables import (
+    ReportRow,
+    facts_table,
+    hits_table,
+    missing_table,
+    mrr_table,
+    published_table,
+    value_text,
+)
+
+#: With more panels, bars or curves a picture cannot be read.
+MOST_PANELS = 8
+
+Runs = Mapping[str, RunRecord]  # by their name in the report
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section that a caller adds to a report; a string is a paragraph."""
+
+    title: str
+    blocks: Sequence[Block]
+    first: bool = False  # whether it comes before all other sections
+
+    def to_blocks(self) -> list[Block]:
+        return [Heading(self.title), *self.blocks]
+
+
+def overview(runs: Runs) -> list[Block]:
+    """A line for every run: what was trained, how long and how fast."""
+    rows: list[list[Cell]] = []
+    for name, run in runs.items():
+        done = f"{len(run.epochs)} of {run.settings.epochs}"
+        best = NONE if run.best is None else str(run.best)
+        speed = NONE if run.speed is None else f"{run.speed:,.0f}"
+        facts = map(value_text, (run.provenance.device, run.provenance.precision))
+        label = ReportRow(name, run.test, run.state).label
+        rows.append([label, run.model, run.graph, done, best, *facts, speed])
+    header = ["", "backbone", "graph", "epochs", "best", "device", "precision", "queries/s"]
+    caption = (
+        "Epochs: finished of those requested; best: the epoch whose network was kept; queries/s: "
+        "in training, the median of the epochs."
+    )
+    return [Heading("Runs"), Table(header, rows, caption, numbers=False)]
+
+
+def answering(
+    runs: Runs, others: Sequence[ReportRow], against: str | None, suffix: str
+) -> list[Block]:
+    """The results on one set of queries; the suffix sets figures apart from those of other sets."""
+    rows = [*(ReportRow(name, run.test, run.state) for name, run in runs.items()), *others]
+    having = [row for row in rows if row.results is not None]
+    if not having:
+        return ["There are no results on test yet."]
+    first = next(iter(runs.values()))
+    columns = columns_of(row.mrr for row in having)
+    types = [name for name in columns if name not in AVERAGES]
+    paper = [name for name in columns if name in BETAE or name in AVERAGES]
+    rest = [name for name in columns if name not in paper]
+    references = _references(runs, against or first.graph) if paper else {}
+    blocks: list[Block] = []
+    if paper:
+        blocks.append(mrr_table(paper, rows, references))
+    if rest:
+        blocks.append(mrr_table(rest, rows, {}))
+    blocks.append(_origin(first, bool(references)))
+    if len(having) <= MOST_PANELS:
+        marks = {
+            row.label: {name: value / 100 for name, value in row.mrr.items()}
+            for row in references.values()
+        }
+        plot = plot_types(types, {row.name: row.mrr for row in having}, marks)
+        blocks.append(Figure(f"types{suffix}", plot, f"MRR on test by query type, {first.graph}."))
+    blocks += [Heading("Hits", 3), hits_table(types, having)]
+    blocks += _missing(types, having, suffix)
+    if references:
+        graph = next(iter(references.values())).graph
+        blocks += [Heading(f"Published on {graph}", 3), published_table(graph)]
+    return blocks
+
+
+def _references(runs: Runs, graph: str) -> dict[str, Published]:
+    """The published row of LMPNN to compare each run with, if there is one."""
+    nearest = {name: _most_alike(run, graph) for name, run in runs.items()}
+    return {name: row for name, row in nearest.items() if row is not None}
+
+
+def _most_alike(run: RunRecord, graph: str) -> Published | None:
+    """The row of its backbone as LibKGE trained it, else that of the main table."""
+    rows = published(graph, table=BACKBONES, model="LMPNN", backbone=run.model)
+    rows += published(graph, table=MAJOR, model="LMPNN")
+    return rows[0] if rows else None
+
+
+def _origin(run: RunRecord, compared: bool) -> str:
+    """A sentence on whether these queries are those of the published rows."""
+    if run.imported is None:
+        text = "The queries were sampled here, by BetaE's protocol; they are not the published ones"
+        more = ", so a difference from a published row is not due to the model alone"
+    else:
+        text = f"The queries were imported from the folder {run.imported}"
+        more = (
+            "; published rows are on BetaE's own queries: compare them only if these are the same"
+        )
+    return f"{text}{more if compared else ''}."
+
+
+def _missing(types: Sequence[str], rows: Sequence[ReportRow], suffix: str) -> list[Block]:
+    table = missing_table(types, rows)
+    if table is None:
+        return []
+    blocks: list[Block] = [Heading("Missing edges", 3), table]
+    numbers = sorted({edges for row in rows for edges in row.missing})
+    varying = [
+        name
+        for name in types
+        if sum(any(name in row.missing.get(edges, {}) for row in rows) for edges in numbers) > 1
+    ]
+    if varying and len(rows) <= MOST_PANELS:
+        bars = {
+            row.name: {f"{edges} missing": row.missing.get(edges, {}) for edges in numbers}
+            for row in rows
+        }
+        caption = "MRR on test by the number of missing edges, for the types in which it varies."
+        blocks.append(Figure(f"missing{suffix}", plot_missing(varying, bars), caption))
+    return blocks
+
+
+def training(runs: Runs) -> list[Block]:
+    """The curves of loss and validation."""
+    curves = [_curve(name, run) for name, run in runs.items() if run.epochs]
+    if not curves:
+        return [Heading("Training"), "No epoch is finished yet."]
+    if len(curves) > MOST_PANELS:
+        return [Heading("Training"), "There are too many runs to draw; report on a few of them."]
+    caption = (
+        "By epoch: the training loss, and MRR on valid; a dot marks the network that was kept."
+    )
+    return [Heading("Training"), Figure("training", plot_curves(curves), caption)]
+
+
+def _curve(name: str, run: RunRecord) -> Curve:
+    valid: dict[str, dict[int, float]] = {}
+    for epoch in run.epochs:
+        if epoch.valid is not None:
+            averages = {key: value for key, value in epoch.valid.mrr.items() if key in AVERAGES}
+            for key, value in (averages or {"mean of types": epoch.valid.mean}).items():
+                valid.setdefault(key, {})[epoch.number] = value
+    return Curve(name, {epoch.number: epoch.loss for epoch in run.epochs}, valid, run.best)
+
+
+def settings(runs: Runs) -> list[Block]:
+    """All settings; those that differ between the runs come first."""
+    columns = {name: vars(run.settings) for name, run in runs.items()}
+    keys = list(next(iter(columns.values())))
+    differing = [key for key in keys if len({repr(values[key]) for values in columns.values()}) > 1]
+    blocks: list[Block] = [Heading("Settings")]
+    if differing:
+        blocks += [Heading("Differences", 3), facts_table(columns, differing), Heading("All", 3)]
+    elif len(columns) > 1:
+        blocks.append("The runs have the same settings.")
+        columns = {"all runs": next(iter(columns.values()))}
+    return [*blocks, facts_table(columns, keys)]
+
+
+def provenance(runs: Runs) -> list[Block]:
+    """The files, versions and commands that the runs were made with."""
+    columns = {name: _flat(run.provenance.to_json()) for name, run in runs.items()}
+    keys = dict.fromkeys(key for facts in columns.values() for key in facts)
+    shown = [key for key in keys if key not in ("kind", "format")]
+    return [Heading("Provenance"), facts_table(columns, shown)]
+
+
+def _flat(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested facts under names such as `checkpoint.file`."""
+    flat: dict[str, Any] = {}
+    for key, value in facts.items():
+        nested = isinstance(value, dict) and prefix.count(".") < 4
+        flat |= _flat(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": value}
+    return flat

@@ -1,0 +1,203 @@
+"""Pretraining: an embedding of a graph, trained with any backbone and written as a checkpoint."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+
+from lmpnn_kge.backbones.checkpoint import Validation
+from lmpnn_kge.backbones.contract import Backbone, ScoreType
+from lmpnn_kge.backbones.libkge.write import write_checkpoint
+from lmpnn_kge.backbones.link_prediction import Ranking
+from lmpnn_kge.backbones.plugins import backbone_class as load_class
+from lmpnn_kge.backbones.safetensors import save_backbone
+from lmpnn_kge.device import choose_device, describe_device
+from lmpnn_kge.errors import RunError
+from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+from lmpnn_kge.listener import SILENT, Listener
+from lmpnn_kge.settings import DEFAULT, PretrainSettings, load_settings
+from lmpnn_kge.training.embedding import EmbeddingTask
+from lmpnn_kge.training.folder import PRETRAINING, RunFolder, is_run
+from lmpnn_kge.training.loop import Loop
+from lmpnn_kge.training.penalty import MOST_TRIPLES, USUAL, choose_penalty
+from lmpnn_kge.training.provenance import PretrainProvenance
+from lmpnn_kge.training.questions import Batch
+from lmpnn_kge.training.resume import begin_or_resume
+
+#: LibKGE's name for the mean reciprocal rank with the triples of all splits filtered out.
+METRIC = "mean_reciprocal_rank_filtered_with_test"
+
+Folder = RunFolder[PretrainSettings, PretrainProvenance]
+Trained = tuple[EmbeddingTask, Loop[Batch]]
+
+#: With this many entities or more, a note says that sampled negatives are faster.
+MANY = 100_000
+
+
+def pretrain(
+    backbone: str,
+    dataset: str | Path | KnowledgeGraph,
+    file: str | Path,
+    *,
+    config: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    resume: bool = False,
+    listener: Listener = SILENT,
+) -> Ranking | None:
+    """Train a backbone on a graph and write it to a file: as .safetensors, or a LibKGE package.
+
+    Returns its link prediction on test, or None if the graph has no test triples. The state is kept
+    in FILE.training until the file is written; resume continues from there.
+    """
+    file = Path(file)
+    state = Path(f"{file}.training")
+    if file.exists() and not is_run(state):
+        raise RunError(f"{file} exists already; remove it, or write to another file")
+    if is_run(state) and not resume:
+        raise RunError(f"{file} was begun in {state}; continue it with --resume, or remove {state}")
+    backbone_class = load_class(backbone)
+    graph = KnowledgeGraph.of(dataset)
+    if not len(graph.triples("train")):
+        raise RunError(f"{graph.folder} has no training triples to learn from")
+    wanted = pretrain_settings(backbone_class, config, settings or {})
+    if is_run(state, PRETRAINING) and config is None:  # settings not given stay as they were
+        given = {key: getattr(wanted, key) for key in settings or {}}
+        wanted = dataclasses.replace(RunFolder.open(state, PRETRAINING).settings, **given)
+    if wanted.penalty is None and not _can_choose(graph):
+        wanted = dataclasses.replace(wanted, penalty=USUAL)
+    _check_writable(file, backbone, backbone_class, wanted, graph)
+    chosen = choose_device(device)
+    provenance = PretrainProvenance.now(
+        backbone=backbone, dataset=str(graph.folder.resolve()), graph=graph.fingerprint
+    )
+    with begin_or_resume(state, PRETRAINING, wanted, provenance, resume=resume) as folder:
+        width = backbone_class.entity_width(folder.settings.dim)
+        names = f"{graph.num_entities:,} entities, {graph.num_relations:,} relations"
+        facts = {
+            "backbone": f"{backbone} of width {width}",
+            "graph": f"{names} ({graph.folder})",
+            "computes": f"on {describe_device(chosen)}",
+        }
+        listener.start(folder.path, facts)
+        for note in _notes(graph, backbone_class, folder.settings):
+            listener.note(note)
+        train = partial(_train, backbone_class, graph, chosen, listener)
+        if folder.settings.penalty is None:
+            task, loop = _choose(folder, train, listener)
+        else:
+            task, loop = train(folder)
+        best, epoch = task.best(loop.folder)
+        _write(best, file, backbone, graph.name, epoch, loop.state.history)
+        ranking = task.rank(best, "test") if len(task.triples["test"]) else None
+    shutil.rmtree(state)
+    return ranking
+
+
+def _train(
+    backbone_class: type[Backbone],
+    graph: KnowledgeGraph,
+    device: torch.device,
+    listener: Listener,
+    folder: Folder,
+) -> Trained:
+    """Train an embedding with the settings of a folder."""
+    task = EmbeddingTask(backbone_class, graph, folder.settings, device)
+    loop = Loop(task, folder)
+    loop.train(listener)
+    return task, loop
+
+
+def _choose(folder: Folder, train: Callable[[Folder], Trained], listener: Listener) -> Trained:
+    """Train with several penalties, each in a folder of its own, and keep the best on valid."""
+    trained: dict[float, Trained] = {}
+
+    def quality(penalty: float) -> float:
+        listener.note(f"training with penalty={penalty}")
+        settings = dataclasses.replace(folder.settings, penalty=penalty)
+        trial = folder.path / f"penalty-{penalty}"
+        with begin_or_resume(
+            trial, PRETRAINING, settings, folder.provenance, resume=True
+        ) as trial_folder:
+            trained[penalty] = train(trial_folder)
+        return _valid_mrr(trained[penalty])
+
+    best = choose_penalty(quality)
+    figures = ", ".join(
+        f"{100 * _valid_mrr(trial):.1f} for {penalty}" for penalty, trial in sorted(trained.items())
+    )
+    listener.note(f"chose penalty={best} by the MRR on valid: {figures}")
+    return trained[best]
+
+
+def _valid_mrr(trained: Trained) -> float:
+    _, loop = trained
+    return loop.state.best or 0.0
+
+
+def _can_choose(graph: KnowledgeGraph) -> bool:
+    """Whether a graph has validation triples, and is so small that training again takes little."""
+    return len(graph.triples("valid")) > 0 and len(graph.triples("train")) <= MOST_TRIPLES
+
+
+def pretrain_settings(
+    backbone_class: type[Backbone], config: str | Path | None, settings: Mapping[str, Any]
+) -> PretrainSettings:
+    """The defaults for the backbone's type of score, with the changes of a file and of settings."""
+    inner = backbone_class.score_type is ScoreType.INNER_PRODUCT
+    names: list[str | Path] = [DEFAULT, *([] if inner else ["distance"])]
+    names += [] if config in (None, DEFAULT) else [config]
+    return load_settings(PretrainSettings, names, settings)
+
+
+def _check_writable(
+    file: Path,
+    name: str,
+    backbone_class: type[Backbone],
+    settings: PretrainSettings,
+    graph: KnowledgeGraph,
+) -> None:
+    """Write the smallest such backbone aside: what cannot be written is found before training."""
+    width = backbone_class.entity_width(settings.dim)
+    with TemporaryDirectory() as aside:
+        smallest = backbone_class.random(2, 1, width, reciprocal=True)
+        _write(smallest, Path(aside) / file.name, name, graph.name, 0, [])
+
+
+def _notes(
+    graph: KnowledgeGraph, backbone_class: type[Backbone], settings: PretrainSettings
+) -> Iterator[str]:
+    """What to know about a graph before the long wait."""
+    inner = backbone_class.score_type is ScoreType.INNER_PRODUCT
+    if inner and not settings.negatives and graph.num_entities >= MANY:
+        yield "every entity is scored for every question; --set negatives=1024 is faster"
+    if unseen := graph.num_entities - len(np.unique(graph.triples("train")[:, ::2])):
+        yield f"{unseen:,} of the graph's entities are in no training triple"
+
+
+def _write(
+    backbone: Backbone,
+    file: Path,
+    name: str,
+    dataset: str,
+    epoch: int,
+    history: Sequence[Mapping[str, Any]],
+) -> None:
+    """Write a .safetensors file, which holds any backbone, or a package of LibKGE's."""
+    if file.suffix == ".safetensors":
+        save_backbone(backbone, file, name=name, dataset=dataset)
+        return
+    validations = [
+        Validation(METRIC, record["valid"]["mrr"], record["epoch"])
+        for record in history
+        if "valid" in record and record["epoch"] <= epoch
+    ]
+    write_checkpoint(backbone, file, dataset=dataset, epoch=epoch, validations=validations)

@@ -1,0 +1,144 @@
+"""Training LMPNN on a checkpoint, in a run folder."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lmpnn_kge.device import choose_device, choose_precision, describe_device
+from lmpnn_kge.errors import RunError
+from lmpnn_kge.files import relative
+from lmpnn_kge.listener import SILENT, Listener
+from lmpnn_kge.lmpnn.network import Lmpnn
+from lmpnn_kge.methods.lmpnn import LmpnnMethod
+from lmpnn_kge.methods.rank import evaluate
+from lmpnn_kge.runs.inputs import Inputs, gather
+from lmpnn_kge.runs.run import TEST, Run, find_moved, precision
+from lmpnn_kge.settings import DEFAULT, TrainSettings, load_config
+from lmpnn_kge.training.folder import RUN, RunFolder, check_new, is_run
+from lmpnn_kge.training.lmpnn import LmpnnTask, load_best
+from lmpnn_kge.training.loop import Loop
+from lmpnn_kge.training.provenance import RunProvenance
+from lmpnn_kge.training.resume import begin_or_resume
+
+
+def train(
+    checkpoint: str | Path | None = None,
+    *,
+    backbone: str | None = None,
+    dataset: str | Path | None = None,
+    queries: str | Path | None = None,
+    config: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    device: str = "auto",
+    resume: bool = False,
+    listener: Listener = SILENT,
+) -> Run:
+    """Train LMPNN on a checkpoint, in a run folder, and test the best network once.
+
+    resume continues the run in that folder, if there is one, to the same result as if it had not
+    been stopped: bit for bit on a CPU.
+    """
+    # Whatever can be wrong is found before the queries are sampled, which may take long.
+    wanted = load_config(DEFAULT if config is None else config, settings)
+    choose_device(device)
+    before = None
+    if resume and out is not None and (checkpoint is None or is_run(out, RUN)):
+        before = RunFolder.open(out, RUN)
+        source = before.provenance
+        checkpoint = checkpoint or find_moved(source.checkpoint.file, before.path)
+        backbone = backbone or source.backbone
+        dataset = dataset or (source.dataset and find_moved(source.dataset, before.path))
+        queries = queries or find_moved(source.queries.folder, before.path)
+    elif out is not None:
+        check_new(out)
+    if checkpoint is None:
+        raise RunError("nothing to train on: give a checkpoint, or a run to resume")
+    inputs = gather(
+        checkpoint, backbone=backbone, dataset=dataset, queries=queries, listener=listener
+    )
+    out = Path(out or Path("runs") / inputs.name)
+    if before is None and resume and is_run(out, RUN):
+        before = RunFolder.open(out, RUN)
+    if before is not None and config is None:  # settings that are not given stay as they were
+        given = {key: getattr(wanted, key) for key in settings or {}}
+        wanted = dataclasses.replace(before.settings, **given)
+    return train_on(inputs, wanted, out, device=device, resume=resume, listener=listener)
+
+
+def train_on(
+    inputs: Inputs,
+    settings: TrainSettings,
+    out: str | Path,
+    *,
+    device: str = "auto",
+    resume: bool = False,
+    listener: Listener = SILENT,
+) -> Run:
+    """`train` with complete settings, on inputs that are gathered already."""
+    chosen = choose_device(device)
+    train_queries = inputs.training_queries()
+    splits = inputs.store.splits
+    provenance = provenance_of(inputs, settings, chosen)
+    with begin_or_resume(
+        out, RUN, settings, provenance, inputs.vocabulary, resume=resume
+    ) as folder:
+        listener.start(folder.path, _facts(inputs, folder.provenance, chosen))
+        for note in inputs.notes:
+            listener.note(note)
+        dtype = precision(folder.provenance)
+        model = Lmpnn(inputs.backbone, folder.settings, dtype=dtype).on(chosen)
+        task = LmpnnTask(model, folder.settings, train_queries, splits.get("valid", {}), dtype)
+        Loop(task, folder).train(listener)
+        run = _loaded(model, folder, inputs)
+        test = splits.get("test", {})
+        if not folder.has(TEST) and any(len(queries.hard.values) for queries in test.values()):
+            folder.write_json(TEST, evaluate(run.method, test, "test", listener).to_json())
+    return run
+
+
+def open_trained(
+    folder: RunFolder[TrainSettings, RunProvenance], inputs: Inputs, device: str = "auto"
+) -> Run:
+    """Open a trained run on inputs that are gathered already."""
+    dtype = precision(folder.provenance)
+    model = Lmpnn(inputs.backbone, folder.settings, dtype=dtype).on(choose_device(device))
+    return _loaded(model, folder, inputs)
+
+
+def _loaded(model: Lmpnn, folder: RunFolder[TrainSettings, RunProvenance], inputs: Inputs) -> Run:
+    load_best(model, folder)
+    method = LmpnnMethod.of(model, folder.settings)
+    return Run(folder, method, inputs.vocabulary, inputs.graph, inputs.notes)
+
+
+def provenance_of(inputs: Inputs, settings: TrainSettings, device: torch.device) -> RunProvenance:
+    """What a run that begins now remembers of its inputs."""
+    dtype = choose_precision(settings.precision, device)
+    return RunProvenance.now(
+        backbone=inputs.backbone_name,
+        dataset=None if inputs.graph is None else str(inputs.graph.folder.resolve()),
+        device=describe_device(device),
+        precision="bf16" if dtype == torch.bfloat16 else "fp32",
+        checkpoint=inputs.checkpoint,
+        queries=inputs.queries,
+    )
+
+
+def _facts(inputs: Inputs, provenance: RunProvenance, device: torch.device) -> dict[str, str]:
+    """What is trained on what, for people."""
+    counts = (
+        f"{sum(map(len, patterns.values())):,} {split}"
+        for split, patterns in inputs.store.splits.items()
+    )
+    width, file = inputs.backbone.dim, relative(inputs.checkpoint.file)
+    return {
+        "backbone": f"{inputs.backbone_name} of width {width} ({file})",
+        "queries": f"{', '.join(counts)} ({relative(inputs.queries.folder)})",
+        "computes": f"on {describe_device(device)} in {provenance.precision}",
+    }

@@ -1,0 +1,66 @@
+"""Beginning and resuming a training: one rule for networks, tables and embeddings."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lmpnn_kge.errors import ConfigError, RunError
+from lmpnn_kge.graph.vocabulary import Vocabulary
+from lmpnn_kge.settings import to_yaml
+from lmpnn_kge.training.folder import STATE, FolderKind, P, RunFolder, S, is_run
+
+
+@contextmanager
+def begin_or_resume(
+    path: str | Path,
+    kind: FolderKind[S, P],
+    settings: S,
+    provenance: P,
+    vocabulary: Vocabulary | None = None,
+    *,
+    resume: bool,
+) -> Iterator[RunFolder[S, P]]:
+    """Yield a new run, or one that continues with the same inputs and settings, and lock it.
+
+    Only the number of epochs may change in a run that continues.
+    """
+    if not (resume and is_run(path, kind)):
+        folder = RunFolder.create(path, kind, settings, provenance, vocabulary)
+        with folder.lock():
+            yield folder
+        return
+    folder = RunFolder.open(path, kind)
+    with folder.lock():
+        folder.check_inputs(provenance, vocabulary)
+        folder.check_settings(dataclasses.replace(settings, epochs=folder.settings.epochs))
+        yield _with_epochs(folder, settings)
+
+
+def _with_epochs(folder: RunFolder[S, P], settings: S) -> RunFolder[S, P]:
+    """The same run with another number of epochs; ConfigError if it has done more already."""
+    if settings.epochs == folder.settings.epochs:
+        return folder
+    done = epochs_done(folder)
+    if settings.epochs < min(done, folder.settings.epochs):
+        raise ConfigError(
+            f"{folder.path} has finished {done} epochs and cannot go back to {settings.epochs}; "
+            f"ask for {done} or more, or choose another --out"
+        )
+    for results in folder.path.glob("test*.json"):  # first: they must not outlive their network
+        folder.remove(results.name)
+    folder.write("config.yaml", to_yaml(settings).encode())
+    return dataclasses.replace(folder, settings=settings)
+
+
+def epochs_done(folder: RunFolder[S, P]) -> int:
+    """How many epochs of a run are finished."""
+    if not folder.has(STATE):
+        return 0
+    facts = folder.read_facts(STATE)
+    epoch = facts.get("epoch") if isinstance(facts, dict) else None
+    if type(epoch) is not int:
+        raise RunError(f"{folder.path / STATE} is damaged: it does not say how many epochs it has")
+    return epoch
