@@ -7,7 +7,7 @@ import pytest
 from lmpnn_kge import backbone_class, demo
 from lmpnn_kge.runs import pretrain as pretraining
 from lmpnn_kge.runs.train import train
-from lmpnn_kge.settings import load_config, load_settings
+from lmpnn_kge.settings.files import load_config, load_settings
 
 from .test_docs import README, shell_lines
 from .toy_runs import cli

@@ -25,7 +25,8 @@ def config() -> None:
 @for_option
 def list_(command: str) -> None:
     """List the shipped configurations, each with its purpose."""
-    from lmpnn_kge.settings import KINDS, shipped
+    from lmpnn_kge.settings.files import shipped
+    from lmpnn_kge.settings.kinds import KINDS
 
     files = shipped(KINDS[command])
     width = max(map(len, files))
@@ -52,7 +53,9 @@ def list_(command: str) -> None:
 @setting_option
 def show(command: str, name: str, backbone: str | None, settings: tuple[str, ...]) -> None:
     """Print every setting that a command would use, with its reason, as YAML."""
-    from lmpnn_kge.settings import DEFAULT, KINDS, explain, parse_settings
+    from lmpnn_kge.settings.files import DEFAULT, explain
+    from lmpnn_kge.settings.kinds import KINDS
+    from lmpnn_kge.settings.values import parse_settings
 
     names = [DEFAULT]
     if backbone is not None:

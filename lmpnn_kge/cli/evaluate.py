@@ -14,7 +14,7 @@ from lmpnn_kge.cli.progress import terminal
 if TYPE_CHECKING:
     from lmpnn_kge.listener import Listener
     from lmpnn_kge.methods.results import Results
-    from lmpnn_kge.settings import UnionMode
+    from lmpnn_kge.settings.kinds import UnionMode
 
 LMPNN = "lmpnn"
 

@@ -91,7 +91,7 @@ def command_line(*words: str) -> str:
 
 def given_settings(settings: tuple[str, ...], **options: Any) -> Mapping[str, Any]:
     """The settings of `--set`, and those with an option of their own, if it was used."""
-    from lmpnn_kge.settings import parse_settings
+    from lmpnn_kge.settings.values import parse_settings
 
     given = {key: value for key, value in options.items() if value is not None}
     return parse_settings(settings) | given

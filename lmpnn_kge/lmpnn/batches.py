@@ -21,7 +21,7 @@ from torch import Tensor
 from lmpnn_kge.device import moved_fields
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.settings import TrainSettings
+from lmpnn_kge.settings.kinds import TrainSettings
 
 #: Batches that the thread keeps ready.
 AHEAD = 4

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.lmpnn.wiring import InputNode, Layer, Message, Wiring
-from lmpnn_kge.settings import TrainSettings
+from lmpnn_kge.settings.kinds import TrainSettings
 
 #: Hidden numbers that the MLP works on at once on a CPU: as many as its caches hold, and as the
 #: allocator can reuse instead of asking the system for fresh pages in every step.

@@ -14,7 +14,7 @@ from typing import Literal
 from lmpnn_kge.query.formula import FREE, Constant, Term
 from lmpnn_kge.query.graph import QueryGraph, query_graphs
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.settings import ConstantsMode, UnionMode
+from lmpnn_kge.settings.kinds import ConstantsMode, UnionMode
 
 #: A node before the first layer: a column of the queries' constants, or a kind of variable.
 InputNode = int | Literal["free", "bound"]

@@ -22,7 +22,7 @@ from lmpnn_kge.methods.fuzzy import T_NORMS, conjoin, disjoin
 from lmpnn_kge.methods.method import Scores
 from lmpnn_kge.query.formula import FREE, Variable
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.settings import CqdSettings
+from lmpnn_kge.settings.kinds import CqdSettings
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -13,7 +13,7 @@ from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.lmpnn.wiring import wire
 from lmpnn_kge.methods.method import Scores
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.settings import ConstantsMode, TrainSettings, UnionMode
+from lmpnn_kge.settings.kinds import ConstantsMode, TrainSettings, UnionMode
 
 
 @dataclass(frozen=True)

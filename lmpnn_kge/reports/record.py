@@ -13,7 +13,7 @@ from statistics import median
 
 from lmpnn_kge.errors import RunError, one_line
 from lmpnn_kge.methods.results import Results, number
-from lmpnn_kge.settings import TrainSettings
+from lmpnn_kge.settings.kinds import TrainSettings
 from lmpnn_kge.training.folder import METRICS, RUN, RunFolder
 from lmpnn_kge.training.provenance import RunProvenance
 

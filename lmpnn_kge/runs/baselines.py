@@ -15,7 +15,8 @@ from lmpnn_kge.methods.method import Method
 from lmpnn_kge.methods.rank import evaluate_split
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.runs.inputs import Inputs, gather
-from lmpnn_kge.settings import DEFAULT, CqdSettings, load_settings
+from lmpnn_kge.settings.files import DEFAULT, load_settings
+from lmpnn_kge.settings.kinds import CqdSettings
 
 METHODS = ("cqd", "cqd-beam", "frequency")
 

@@ -23,7 +23,8 @@ from lmpnn_kge.device import choose_device, describe_device
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.listener import SILENT, Listener
-from lmpnn_kge.settings import DEFAULT, PretrainSettings, load_settings
+from lmpnn_kge.settings.files import DEFAULT, load_settings
+from lmpnn_kge.settings.kinds import PretrainSettings
 from lmpnn_kge.training.embedding import EmbeddingTask
 from lmpnn_kge.training.folder import PRETRAINING, RunFolder, is_run
 from lmpnn_kge.training.loop import Loop

@@ -28,7 +28,7 @@ from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.runs.answer import Answer
 from lmpnn_kge.runs.inputs import renumber_queries
-from lmpnn_kge.settings import TrainSettings, UnionMode
+from lmpnn_kge.settings.kinds import TrainSettings, UnionMode
 from lmpnn_kge.training.folder import RUN, RunFolder
 from lmpnn_kge.training.lmpnn import MODEL, load_best
 from lmpnn_kge.training.provenance import RunProvenance, file_hash

@@ -18,7 +18,8 @@ from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.rank import evaluate
 from lmpnn_kge.runs.inputs import Inputs, gather
 from lmpnn_kge.runs.run import TEST, Run, find_moved, precision
-from lmpnn_kge.settings import DEFAULT, TrainSettings, load_config
+from lmpnn_kge.settings.files import DEFAULT, load_config
+from lmpnn_kge.settings.kinds import TrainSettings
 from lmpnn_kge.training.folder import RUN, RunFolder, check_new, is_run
 from lmpnn_kge.training.lmpnn import LmpnnTask, load_best
 from lmpnn_kge.training.loop import Loop

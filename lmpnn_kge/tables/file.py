@@ -12,14 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from lmpnn_kge.errors import ConfigError, short
-from lmpnn_kge.settings import (
-    DEFAULT,
-    TrainSettings,
-    find_file,
-    load_config,
-    make_settings,
-    read_mapping,
-)
+from lmpnn_kge.settings.files import DEFAULT, find_file, load_config, read_mapping
+from lmpnn_kge.settings.kinds import TrainSettings
+from lmpnn_kge.settings.values import make_settings
 
 #: The row that changes nothing; files need not name it.
 BASE = "base"

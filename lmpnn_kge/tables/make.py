@@ -11,9 +11,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from lmpnn_kge.device import choose_device
 from lmpnn_kge.errors import RunError
@@ -24,12 +22,15 @@ from lmpnn_kge.reports.published import ABLATION, BACKBONES, BEST, Published, pu
 from lmpnn_kge.reports.report import write_report
 from lmpnn_kge.runs.run import TEST
 from lmpnn_kge.runs.train import open_trained, provenance_of, train_on
-from lmpnn_kge.settings import UnionMode
+from lmpnn_kge.settings.kinds import UnionMode
 from lmpnn_kge.tables.file import BASE, read_table
 from lmpnn_kge.tables.plan import Job, PlannedRow, check_seeds, gather_all, jobs_of, plan_rows
 from lmpnn_kge.tables.section import TableRow, table_section
 from lmpnn_kge.training.folder import RUN, RunFolder, check_new, is_run
 from lmpnn_kge.training.provenance import Software
+
+if TYPE_CHECKING:
+    import torch
 
 KIND, FORMAT = "lmpnn-kge table", 1
 

@@ -14,7 +14,7 @@ from lmpnn_kge.files import distinct_names
 from lmpnn_kge.listener import Listener
 from lmpnn_kge.lmpnn.wiring import wire
 from lmpnn_kge.runs.inputs import Inputs, gather
-from lmpnn_kge.settings import TrainSettings, UnionMode
+from lmpnn_kge.settings.kinds import TrainSettings, UnionMode
 from lmpnn_kge.tables.file import BASE
 
 #: Letters in the name of a run folder; a longer name is cut, and a hash keeps it distinct.

@@ -24,14 +24,8 @@ import yaml
 from lmpnn_kge.errors import ConfigError, FileError, RunError, one_line, short
 from lmpnn_kge.files import UNFINISHED, atomic_folder, check_target, write_file
 from lmpnn_kge.graph.vocabulary import Vocabulary
-from lmpnn_kge.settings import (
-    NO_YAML,
-    PretrainSettings,
-    TrainingSettings,
-    TrainSettings,
-    make_settings,
-    to_yaml,
-)
+from lmpnn_kge.settings.kinds import PretrainSettings, TrainingSettings, TrainSettings
+from lmpnn_kge.settings.values import NO_YAML, make_settings, to_yaml
 from lmpnn_kge.training.provenance import PretrainProvenance, Provenance, RunProvenance
 
 if TYPE_CHECKING:

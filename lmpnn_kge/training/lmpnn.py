@@ -18,7 +18,7 @@ from lmpnn_kge.lmpnn.wiring import wire
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.rank import capped, evaluate
 from lmpnn_kge.queries.columns import Queries
-from lmpnn_kge.settings import TrainSettings
+from lmpnn_kge.settings.kinds import TrainSettings
 from lmpnn_kge.training.folder import RunFolder
 from lmpnn_kge.training.loop import Validation, copy_weights
 from lmpnn_kge.training.provenance import RunProvenance

@@ -17,7 +17,7 @@ from torch import Tensor
 from lmpnn_kge.device import moved_fields
 from lmpnn_kge.graph.answers import Answers
 from lmpnn_kge.graph.triples import Triples, both_directions
-from lmpnn_kge.settings import PretrainSettings
+from lmpnn_kge.settings.kinds import PretrainSettings
 
 Int64s = npt.NDArray[np.int64]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lmpnn_kge.errors import ConfigError, RunError
 from lmpnn_kge.graph.vocabulary import Vocabulary
-from lmpnn_kge.settings import to_yaml
+from lmpnn_kge.settings.values import to_yaml
 from lmpnn_kge.training.folder import STATE, FolderKind, P, RunFolder, S, is_run
 
 

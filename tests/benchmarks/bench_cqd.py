@@ -9,7 +9,9 @@ from lmpnn_kge.methods.cqd import Cqd, CqdBeam
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.methods.rank import BATCH, rank_queries
-from lmpnn_kge.settings import CqdSettings, load_config, load_settings, parse_settings
+from lmpnn_kge.settings.files import load_config, load_settings
+from lmpnn_kge.settings.kinds import CqdSettings
+from lmpnn_kge.settings.values import parse_settings
 
 from .workload import backbone, evaluation_queries
 

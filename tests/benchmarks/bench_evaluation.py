@@ -10,7 +10,8 @@ from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.lmpnn.wiring import wire
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.rank import BATCH, evaluate
-from lmpnn_kge.settings import load_config, parse_settings
+from lmpnn_kge.settings.files import load_config
+from lmpnn_kge.settings.values import parse_settings
 
 from .measure import peak_megabytes
 from .workload import backbone, evaluation_queries

@@ -7,7 +7,7 @@ import torch
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.rank import evaluate
-from lmpnn_kge.settings import load_config
+from lmpnn_kge.settings.files import load_config
 from lmpnn_kge.training.folder import RunFolder
 from lmpnn_kge.training.lmpnn import LmpnnTask
 from lmpnn_kge.training.loop import Loop

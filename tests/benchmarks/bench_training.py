@@ -12,7 +12,9 @@ from lmpnn_kge.device import choose_device, choose_precision
 from lmpnn_kge.lmpnn.batches import prefetched
 from lmpnn_kge.lmpnn.network import CPU_CHUNK, Lmpnn
 from lmpnn_kge.lmpnn.wiring import wire
-from lmpnn_kge.settings import TrainSettings, load_config, parse_settings
+from lmpnn_kge.settings.files import load_config
+from lmpnn_kge.settings.kinds import TrainSettings
+from lmpnn_kge.settings.values import parse_settings
 from lmpnn_kge.training.folder import RunFolder
 from lmpnn_kge.training.lmpnn import LmpnnTask
 from lmpnn_kge.training.loop import Loop

@@ -15,7 +15,7 @@ from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.queries.store import QueryStore, write_store
-from lmpnn_kge.settings import UnionMode
+from lmpnn_kge.settings.kinds import UnionMode
 
 from ..conftest import TOY
 from ..toy_runs import CHECKPOINTS, ROTATE, TYPES, cli, sample_few, train_tiny

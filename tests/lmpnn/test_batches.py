@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lmpnn_kge.lmpnn import batches as module
 from lmpnn_kge.lmpnn.batches import Batch, Input, prefetched
 from lmpnn_kge.query.patterns import named_patterns
-from lmpnn_kge.settings import load_config
+from lmpnn_kge.settings.files import load_config
 
 from .. import made_up
 

@@ -18,7 +18,7 @@ from lmpnn_kge.lmpnn.wiring import wire
 from lmpnn_kge.query.formula import FREE, Constant
 from lmpnn_kge.query.graph import query_graphs
 from lmpnn_kge.query.patterns import Pattern, named_patterns, parse_pattern
-from lmpnn_kge.settings import load_config
+from lmpnn_kge.settings.files import load_config
 from lmpnn_kge.training.folder import RunFolder
 from lmpnn_kge.training.lmpnn import LmpnnTask
 from lmpnn_kge.training.loop import Loop

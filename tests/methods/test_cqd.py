@@ -23,7 +23,9 @@ from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern, named_patterns, parse_pattern
 from lmpnn_kge.runs.baselines import evaluate_method
-from lmpnn_kge.settings import CqdSettings, load_settings, parse_settings, to_yaml
+from lmpnn_kge.settings.files import load_settings
+from lmpnn_kge.settings.kinds import CqdSettings
+from lmpnn_kge.settings.values import parse_settings, to_yaml
 from lmpnn_kge.training.questions import Questions
 
 from .. import made_up

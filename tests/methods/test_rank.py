@@ -24,7 +24,7 @@ from lmpnn_kge.methods.results import Results
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.store import QueryStore
 from lmpnn_kge.query.patterns import named_patterns
-from lmpnn_kge.settings import load_config
+from lmpnn_kge.settings.files import load_config
 
 from .. import made_up
 from ..backbones.test_contract import ENTITIES, RELATIONS, make

@@ -24,7 +24,8 @@ from lmpnn_kge.cli import main
 from lmpnn_kge.listener import SILENT
 from lmpnn_kge.runs import pretrain as pretraining
 from lmpnn_kge.runs.pretrain import pretrain
-from lmpnn_kge.settings import PretrainSettings, load_settings
+from lmpnn_kge.settings.files import load_settings
+from lmpnn_kge.settings.kinds import PretrainSettings
 from lmpnn_kge.training.embedding import EmbeddingTask
 from lmpnn_kge.training.folder import PRETRAINING, RunFolder
 from lmpnn_kge.training.interrupt import Interrupted

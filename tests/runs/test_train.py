@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from lmpnn_kge import ConfigError, DatasetError, FileError, Listener, RunError, train
 from lmpnn_kge.queries.store import QueryStore, write_store
 from lmpnn_kge.runs.inputs import find_dataset
-from lmpnn_kge.settings import load_config
+from lmpnn_kge.settings.files import load_config
 from lmpnn_kge.training.lmpnn import scheduled_rate
 
 from ..conftest import TOY

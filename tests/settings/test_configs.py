@@ -4,10 +4,11 @@ import pytest
 import yaml
 
 from lmpnn_kge.reports.published import ABLATION, BEST, published
-from lmpnn_kge.settings import KINDS, load_config, shipped
+from lmpnn_kge.settings.files import load_config, shipped
+from lmpnn_kge.settings.kinds import KINDS
 from lmpnn_kge.tables.file import read_table
 
-from .conftest import ROOT
+from ..conftest import ROOT
 
 CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
 

@@ -6,17 +6,12 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from lmpnn_kge import settings as configs
 from lmpnn_kge.cli import main
 from lmpnn_kge.errors import ConfigError
-from lmpnn_kge.settings import (
-    TrainSettings,
-    load_config,
-    make_settings,
-    parse_settings,
-    shipped,
-    to_yaml,
-)
+from lmpnn_kge.settings import files as configs
+from lmpnn_kge.settings.files import load_config, shipped
+from lmpnn_kge.settings.kinds import TrainSettings
+from lmpnn_kge.settings.values import make_settings, parse_settings, to_yaml
 
 
 def cli(*arguments, code=0):

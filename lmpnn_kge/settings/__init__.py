@@ -1,0 +1,1 @@
+"""Settings: every one named, typed and checked, from YAML files and `--set key=value`."""
