@@ -11,10 +11,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lmpnn_kge.backbones.discovery import backbone_class
     from lmpnn_kge.backbones.libkge.write import write_checkpoint
     from lmpnn_kge.backbones.link_prediction import Ranking, rank_triples
     from lmpnn_kge.backbones.open import open_backbone, read_checkpoint
-    from lmpnn_kge.backbones.plugins import backbone_class
     from lmpnn_kge.backbones.safetensors import save_backbone
     from lmpnn_kge.errors import (
         BackboneError,
@@ -64,7 +64,7 @@ _MODULES = {
     "Run": "runs.run",
     "RunError": "errors",
     "ask": "runs.ask",
-    "backbone_class": "backbones.plugins",
+    "backbone_class": "backbones.discovery",
     "evaluate_method": "runs.baselines",
     "make_table": "tables.make",
     "open_backbone": "backbones.open",

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lmpnn_kge.backbones.contract import ScoreType
+from lmpnn_kge.backbones.discovery import backbone_class
+from lmpnn_kge.backbones.messages import ScoreType
 from lmpnn_kge.backbones.open import open_backbone
-from lmpnn_kge.backbones.plugins import backbone_class
 from lmpnn_kge.errors import LmpnnError, RunError
 from lmpnn_kge.graph.geography import NAME, write_geography
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
@@ -19,7 +19,7 @@ from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.frequency import Frequency
 from lmpnn_kge.methods.rank import evaluate_split
 from lmpnn_kge.methods.results import Results
-from lmpnn_kge.methods.table import Table
+from lmpnn_kge.methods.text_table import Table
 from lmpnn_kge.reports.document import Block, Heading
 from lmpnn_kge.reports.report import write_report
 from lmpnn_kge.reports.sections import Section

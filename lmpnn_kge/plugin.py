@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lmpnn_kge.backbones.contract import EQUAL, Backbone, ScoreType
+from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.hookspecs import hookimpl
 from lmpnn_kge.backbones.kernels import (
     complex_product,
@@ -17,12 +17,13 @@ from lmpnn_kge.backbones.kernels import (
     minkowski,
 )
 from lmpnn_kge.backbones.libkge.model import LibkgeModel
+from lmpnn_kge.backbones.messages import EQUAL, ScoreType
 from lmpnn_kge.errors import BackboneError, CheckpointError
 
 if TYPE_CHECKING:
     from lmpnn_kge.backbones.checkpoint import Checkpoint, Validation
+    from lmpnn_kge.backbones.discovery import backbone_name
     from lmpnn_kge.backbones.libkge.checkpoint import LibkgeCheckpoint, read_libkge
-    from lmpnn_kge.backbones.plugins import backbone_name
     from lmpnn_kge.backbones.safetensors import read_safetensors
 
 __all__ = [
@@ -46,7 +47,7 @@ __all__ = [
 ]
 
 _LAZY = {
-    "backbone_name": "lmpnn_kge.backbones.plugins",
+    "backbone_name": "lmpnn_kge.backbones.discovery",
     "Checkpoint": "lmpnn_kge.backbones.checkpoint",
     "LibkgeCheckpoint": "lmpnn_kge.backbones.libkge.checkpoint",
     "Validation": "lmpnn_kge.backbones.checkpoint",

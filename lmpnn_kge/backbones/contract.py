@@ -1,7 +1,7 @@
 """The contract between a knowledge graph embedding and everything that is built on it.
 
 A backbone supplies its entity table, its relation table, the forward function f(h, r) and the type
-of its score. Messages, scores and truth values are derived here, once for all backbones.
+of its score. Messages, scores and truth values are derived from these in `messages`.
 
     Type 1, inner product   φ(h, r, t) = ⟨f(h, r), t⟩
     Type 2, distance        φ(h, r, t) = −‖f(h, r) − t‖ in the model's own norm
@@ -16,42 +16,23 @@ torch is imported inside the functions that use it, so that plugins can be liste
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from abc import abstractmethod
 from dataclasses import dataclass
-from enum import Enum
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from lmpnn_kge.backbones.embedding import Embedding
-from lmpnn_kge.backbones.kernels import all_pairs
 from lmpnn_kge.backbones.libkge.model import LibkgeModel
+from lmpnn_kge.backbones.messages import Messages, ScoreType
 from lmpnn_kge.errors import BackboneError
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
     from torch import Generator, Tensor
     from typing_extensions import Self
 
     from lmpnn_kge.backbones.libkge.checkpoint import LibkgeCheckpoint
-    from lmpnn_kge.graph.vocabulary import Vocabulary
-
-    Ids = Tensor | Sequence[int] | npt.NDArray[np.int64] | int
-
-#: The equality relation, f(a, =) = a; negated it is ≠.
-EQUAL: Literal["="] = "="
-
-
-class ScoreType(Enum):
-    """The comparison of f(h, r) with a tail (the paper's Type 1 and Type 2)."""
-
-    INNER_PRODUCT = "inner product"
-    DISTANCE = "distance"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Backbone(Embedding, ABC):
+class Backbone(Messages):
     """A frozen knowledge graph embedding; subclass it to add a model.
 
     Its two tables are `entities` [E, d] and `relations` [2R, w]. If a model needs more, it declares
@@ -221,104 +202,9 @@ class Backbone(Embedding, ABC):
                 f"reciprocal relations come in pairs, but the table has {len(relations)} rows"
             )
 
-    # Derived for every model ----------------------------------------------------------------
-
     @property
-    def has_names(self) -> bool:
-        return self.entity_ids is not None and self.relation_ids is not None
-
-    @cached_property
-    def vocabulary(self) -> Vocabulary:
-        """The names of the rows; BackboneError if they are not known."""
-        from lmpnn_kge.graph.vocabulary import Vocabulary
-
-        if self.entity_ids is None or self.relation_ids is None:
-            raise BackboneError(
-                "its entities and relations have no names: open the checkpoint together with its "
-                "dataset (--dataset DIR)"
-            )
-        return Vocabulary(self.entity_ids, self.relation_ids)
-
-    def inverse(self, relations: Ids) -> Tensor:
-        """Ids of the inverse relations."""
-        return (self._ids(relations) + self.num_relations) % (2 * self.num_relations)
-
-    def message(
-        self,
-        z: Tensor,
-        relation: Ids | Literal["="],
-        *,
-        inverse: bool = False,
-        negated: bool = False,
-    ) -> Tensor:
-        """Message ρ that a node in state z [n, d] sends over a (negated) atom, [n, d].
-
-        relation is one id for all rows or one id per row. If inverse is true, z is the tail of the
-        atom and the message goes to its head. The four messages are f(z, r), f(z, r⁻¹) and their
-        negations.
-        """
-        if isinstance(relation, str) and relation == EQUAL:
-            estimate = z
-        else:
-            ids = self.inverse(relation) if inverse else self._ids(relation)
-            estimate = self.forward(z, ids.expand(len(z)))
-        return -estimate if negated else estimate
-
-    def score(self, heads: Tensor, relation: Ids | Literal["="], tails: Tensor) -> Tensor:
-        """Score φ(h, r, t) of embeddings [n, d], not of ids -> [n]."""
-        estimates = self.message(heads, relation)
-        return self.score_pairs(estimates, tails, None if isinstance(relation, str) else relation)
-
-    def score_pairs(self, estimates: Tensor, tails: Tensor, relations: Ids | None = None) -> Tensor:
-        """Score φ of each estimate [n, d] against the tail in the same row -> [n].
-
-        relations are those that the estimates were made with, None for equality: a distance may
-        depend on them.
-        """
-        if self.score_type is ScoreType.INNER_PRODUCT:
-            return (estimates * tails).sum(-1)
-        if relations is not None:
-            tails = self.project(tails, self._ids(relations).expand(len(tails)))
-        return -self.distance(estimates, tails)
-
-    def score_entities(self, estimates: Tensor, relations: Ids | None = None) -> Tensor:
-        """Score φ of each estimate [n, d] against every entity -> [n, E].
-
-        relations has the same meaning as in `score_pairs`.
-        """
-        if self.score_type is ScoreType.INNER_PRODUCT:
-            return estimates @ self.entities.T
-        if relations is None or type(self).project is Backbone.project:
-            return -all_pairs(self.distance, estimates, self.entities)
-        ids = self._ids(relations).expand(len(estimates))
-        scores = estimates.new_empty(len(ids), self.num_entities)
-        for relation in ids.unique():  # rows of one relation share the projected entities
-            rows = ids == relation
-            distance = partial(self._projected_distance, relation)
-            scores[rows] = -all_pairs(distance, estimates[rows], self.entities)
-        return scores
-
-    def _projected_distance(self, relation: Tensor, estimates: Tensor, tails: Tensor) -> Tensor:
-        return self.distance(estimates, self.project(tails, relation))
-
-    def score_tails(self, heads: Ids, relations: Ids) -> Tensor:
-        """Score φ(h, r, ·) of head ids [n] and relation ids [n] against every entity -> [n, E]."""
-        estimates = self.message(self.entities[self._ids(heads)], relations)
-        return self.score_entities(estimates, relations)
-
-    def score_heads(self, relations: Ids, tails: Ids) -> Tensor:
-        """Score φ(·, r, t) of relation ids [n] and tail ids [n] against every entity -> [n, E]."""
-        return self.score_tails(tails, self.inverse(relations))
-
-    @staticmethod
-    def truth(scores: Tensor, *, scale: float = 1.0, shift: float = 0.0) -> Tensor:
-        """Truth value ψ = σ(scale · φ + shift); the margin γ of a distance is its shift."""
-        return (scale * scores + shift).sigmoid()
+    def projects(self) -> bool:
+        return type(self).project is not Backbone.project
 
     def _facts(self) -> list[str]:
         return [*super()._facts(), self.score_type.value]
-
-    def _ids(self, ids: Ids) -> Tensor:
-        import torch
-
-        return torch.as_tensor(ids, dtype=torch.int64, device=self.entities.device)

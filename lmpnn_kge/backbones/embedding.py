@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lmpnn_kge.errors import BackboneError, short
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
     from typing_extensions import Self
+
+    from lmpnn_kge.graph.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -66,6 +69,22 @@ class Embedding:
     @property
     def dim(self) -> int:
         return self.entities.shape[1]
+
+    @property
+    def has_names(self) -> bool:
+        return self.entity_ids is not None and self.relation_ids is not None
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The names of the rows; BackboneError if they are not known."""
+        from lmpnn_kge.graph.vocabulary import Vocabulary
+
+        if self.entity_ids is None or self.relation_ids is None:
+            raise BackboneError(
+                "its entities and relations have no names: open the checkpoint together with its "
+                "dataset (--dataset DIR)"
+            )
+        return Vocabulary(self.entity_ids, self.relation_ids)
 
     def tensors(self) -> dict[str, Tensor]:
         """The two tables and the model's own tensors, by the names of their fields."""

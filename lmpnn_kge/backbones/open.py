@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lmpnn_kge.backbones.checkpoint import Checkpoint, plain_name
 from lmpnn_kge.backbones.contract import Backbone
-from lmpnn_kge.backbones.plugins import LOADERS, Plugin, backbone_class, discover
+from lmpnn_kge.backbones.discovery import LOADERS, Plugin, backbone_class, discover
 from lmpnn_kge.errors import BackboneError, CheckpointError, DatasetError, PluginError, examples
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 

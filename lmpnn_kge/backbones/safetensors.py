@@ -19,8 +19,8 @@ from safetensors.torch import save
 
 from lmpnn_kge.backbones.checkpoint import Checkpoint
 from lmpnn_kge.backbones.contract import Backbone
+from lmpnn_kge.backbones.discovery import backbone_name
 from lmpnn_kge.backbones.open import as_backbone
-from lmpnn_kge.backbones.plugins import backbone_name
 from lmpnn_kge.errors import BackboneError, CheckpointError
 from lmpnn_kge.files import write_file
 

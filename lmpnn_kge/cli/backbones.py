@@ -13,7 +13,7 @@ from lmpnn_kge.cli.text import labelled, line_width
 from lmpnn_kge.errors import PluginError, printable
 
 if TYPE_CHECKING:
-    from lmpnn_kge.backbones.plugins import Plugin
+    from lmpnn_kge.backbones.discovery import Plugin
     from lmpnn_kge.testing import Outcome
 
 #: Titles of `--verbose`, and the keys of their values in a row.
@@ -41,7 +41,7 @@ def backbones(ctx: click.Context, verbose: bool, as_json: bool) -> None:
 
     A backbone that cannot be imported is listed as broken, with the reason.
     """
-    from lmpnn_kge.backbones.plugins import discover
+    from lmpnn_kge.backbones.discovery import discover
 
     if ctx.invoked_subcommand is not None:
         if as_json:

@@ -61,8 +61,8 @@ def show(command: str, name: str, backbone: str | None, settings: tuple[str, ...
     if backbone is not None:
         if command != "pretrain":
             raise click.UsageError("--backbone applies to --for pretrain only")
-        from lmpnn_kge.backbones.contract import ScoreType
-        from lmpnn_kge.backbones.plugins import backbone_class
+        from lmpnn_kge.backbones.discovery import backbone_class
+        from lmpnn_kge.backbones.messages import ScoreType
 
         if backbone_class(backbone).score_type is ScoreType.DISTANCE:
             names.append("distance")

@@ -27,7 +27,7 @@ def demo(backbone: str | None, out: str, device: str) -> None:
 
     This takes one to a few minutes. Finished parts in DIR are reused.
     """
-    from lmpnn_kge.backbones.plugins import first_backbone
+    from lmpnn_kge.backbones.discovery import first_backbone
     from lmpnn_kge.demo import demonstrate
     from lmpnn_kge.training.interrupt import Interrupted
 

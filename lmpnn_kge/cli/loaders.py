@@ -12,14 +12,14 @@ from lmpnn_kge.cli.text import labelled
 from lmpnn_kge.errors import PluginError, printable
 
 if TYPE_CHECKING:
-    from lmpnn_kge.backbones.plugins import Plugin
+    from lmpnn_kge.backbones.discovery import Plugin
 
 
 @click.command()
 @json_option
 def loaders(as_json: bool) -> None:
     """List the installed loaders: plugins that each read one format of checkpoint files."""
-    from lmpnn_kge.backbones.plugins import LOADERS, discover
+    from lmpnn_kge.backbones.discovery import LOADERS, discover
 
     rows = [describe(plugin) for plugin in discover(LOADERS)]
     if as_json:

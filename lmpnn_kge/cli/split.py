@@ -48,7 +48,7 @@ def split(file: str, out: str, valid: float, test: float, header: bool | None, s
     Every line is a head, a relation and a tail, separated by tabs, or by commas if FILE ends in
     .csv. Every entity keeps a triple to train on.
     """
-    from lmpnn_kge.backbones.plugins import first_backbone
+    from lmpnn_kge.backbones.discovery import first_backbone
     from lmpnn_kge.graph.split import split_file
     from lmpnn_kge.graph.triples import SPLITS
 

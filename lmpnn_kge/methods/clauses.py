@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from lmpnn_kge.backbones.contract import EQUAL, Backbone, ScoreType
+from lmpnn_kge.backbones.contract import Backbone
+from lmpnn_kge.backbones.messages import EQUAL, ScoreType
 from lmpnn_kge.methods.fuzzy import TNorm, conjoin, disjoin
 from lmpnn_kge.query.formula import FREE, Atom, Constant, Variable
 from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, normalise, scoped

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from lmpnn_kge.backbones.contract import Backbone, ScoreType
+from lmpnn_kge.backbones.contract import Backbone
+from lmpnn_kge.backbones.messages import ScoreType
 from lmpnn_kge.errors import QueryError, RunError
 from lmpnn_kge.methods.clauses import Clause, Fuzzy, Values, measured_margin
 from lmpnn_kge.methods.fuzzy import T_NORMS, conjoin, disjoin

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmpnn_kge.errors import RunError, short
-from lmpnn_kge.methods.table import Table, percent
+from lmpnn_kge.methods.text_table import Table, percent
 from lmpnn_kge.query.patterns import NEGATIVE, POSITIVE, ordered
 
 #: The averages of the paper, with the types that each is taken over.

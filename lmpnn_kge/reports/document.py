@@ -12,7 +12,7 @@ from html import escape
 from urllib.parse import quote
 
 from lmpnn_kge.errors import printable
-from lmpnn_kge.methods.table import Cell, Table
+from lmpnn_kge.methods.text_table import Cell, Table
 
 
 @dataclass(frozen=True)

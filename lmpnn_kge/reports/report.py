@@ -11,6 +11,7 @@ from lmpnn_kge.methods.results import Results
 from lmpnn_kge.reports.document import Block, Document, Heading, to_html, to_markdown
 from lmpnn_kge.reports.published import published_graph
 from lmpnn_kge.reports.record import RunRecord, read_run
+from lmpnn_kge.reports.result_tables import ReportRow
 from lmpnn_kge.reports.sections import (
     Runs,
     Section,
@@ -20,7 +21,6 @@ from lmpnn_kge.reports.sections import (
     settings,
     training,
 )
-from lmpnn_kge.reports.tables import ReportRow
 
 #: The name of the files of a report in a folder.
 STEM = "report"

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmpnn_kge.methods.results import AVERAGES, columns_of
-from lmpnn_kge.methods.table import NONE, Cell, Table
+from lmpnn_kge.methods.text_table import NONE, Cell, Table
 from lmpnn_kge.query.patterns import BETAE
 from lmpnn_kge.reports.document import Block, Figure, Heading
 from lmpnn_kge.reports.plots import Curve, plot_curves, plot_missing, plot_types
 from lmpnn_kge.reports.published import BACKBONES, MAJOR, Published, published
 from lmpnn_kge.reports.record import RunRecord
-from lmpnn_kge.reports.tables import (
+from lmpnn_kge.reports.result_tables import (
     ReportRow,
     facts_table,
     hits_table,

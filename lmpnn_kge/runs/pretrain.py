@@ -14,10 +14,11 @@ import numpy as np
 import torch
 
 from lmpnn_kge.backbones.checkpoint import Validation
-from lmpnn_kge.backbones.contract import Backbone, ScoreType
+from lmpnn_kge.backbones.contract import Backbone
+from lmpnn_kge.backbones.discovery import backbone_class as load_class
 from lmpnn_kge.backbones.libkge.write import write_checkpoint
 from lmpnn_kge.backbones.link_prediction import Ranking
-from lmpnn_kge.backbones.plugins import backbone_class as load_class
+from lmpnn_kge.backbones.messages import ScoreType
 from lmpnn_kge.backbones.safetensors import save_backbone
 from lmpnn_kge.device import choose_device, describe_device
 from lmpnn_kge.errors import RunError

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from string import Template
 
-from lmpnn_kge.backbones.plugins import discover
+from lmpnn_kge.backbones.discovery import discover
 from lmpnn_kge.errors import PluginError, choices, short
 from lmpnn_kge.files import atomic_folder
 

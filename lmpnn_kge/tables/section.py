@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmpnn_kge.methods.results import AVERAGES, Results, columns_of, percent_row
-from lmpnn_kge.methods.table import NONE, Cell, Table, mean_of, percent
+from lmpnn_kge.methods.text_table import NONE, Cell, Table, mean_of, percent
 from lmpnn_kge.reports.document import Block
 from lmpnn_kge.reports.published import Published
+from lmpnn_kge.reports.result_tables import published_rows, signed
 from lmpnn_kge.reports.sections import Section
-from lmpnn_kge.reports.tables import published_rows, signed
 
 
 @dataclass(frozen=True)

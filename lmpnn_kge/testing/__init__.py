@@ -22,8 +22,8 @@ from typing import Any, ClassVar
 from unittest import SkipTest
 
 from lmpnn_kge.backbones.contract import Backbone
+from lmpnn_kge.backbones.discovery import backbone_class, backbone_name
 from lmpnn_kge.backbones.open import read_checkpoint
-from lmpnn_kge.backbones.plugins import backbone_class, backbone_name
 from lmpnn_kge.errors import PluginError
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.runs.inputs import find_dataset

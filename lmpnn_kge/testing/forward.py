@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from lmpnn_kge.backbones.contract import Backbone, ScoreType
+from lmpnn_kge.backbones.contract import Backbone
+from lmpnn_kge.backbones.messages import ScoreType
 from lmpnn_kge.errors import BackboneError
 from lmpnn_kge.testing.outcome import Subject, Unmet, check, demand, demand_same, error_line
 

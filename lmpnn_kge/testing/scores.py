@@ -7,7 +7,8 @@ import inspect
 import torch
 from torch import Tensor
 
-from lmpnn_kge.backbones.contract import EQUAL, Backbone, ScoreType
+from lmpnn_kge.backbones.contract import Backbone
+from lmpnn_kge.backbones.messages import EQUAL, ScoreType
 from lmpnn_kge.testing.forward import relation_ids, states
 from lmpnn_kge.testing.outcome import Phi, Skipped, Subject, Unmet, check, demand, demand_same
 

@@ -17,8 +17,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lmpnn_kge.backbones.contract import Backbone, ScoreType
+from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.link_prediction import Ranking, rank_triples
+from lmpnn_kge.backbones.messages import ScoreType
 from lmpnn_kge.device import in_one_order
 from lmpnn_kge.errors import BackboneError, RunError
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph

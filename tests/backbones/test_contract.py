@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmpnn_kge import EQUAL, Backbone, BackboneError, ScoreType, backbone_class
-from lmpnn_kge.backbones.plugins import discover
+from lmpnn_kge.backbones.discovery import discover
 
 NAMES = [plugin.name for plugin in discover()]
 ENTITIES, RELATIONS = 11, 4

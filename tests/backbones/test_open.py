@@ -20,7 +20,7 @@ from lmpnn_kge import (
     open_backbone,
     read_checkpoint,
 )
-from lmpnn_kge.backbones import plugins
+from lmpnn_kge.backbones import discovery as plugins
 from lmpnn_kge.cli import main
 from lmpnn_kge.reports.record import read_run
 

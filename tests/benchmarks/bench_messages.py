@@ -6,7 +6,7 @@ RESCAL is the one to watch: a matrix per row would take 26 GB here.
 import torch
 
 from lmpnn_kge import Backbone, BackboneError, backbone_class
-from lmpnn_kge.backbones.plugins import discover
+from lmpnn_kge.backbones.discovery import discover
 
 from .measure import peak_megabytes, seconds
 

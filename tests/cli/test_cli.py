@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from rich.cells import cell_len
 
 from lmpnn_kge import __version__, open_backbone, save_backbone
-from lmpnn_kge.backbones import plugins
+from lmpnn_kge.backbones import discovery as plugins
 from lmpnn_kge.backbones.libkge.compare import _harmless
 from lmpnn_kge.cli import main
 

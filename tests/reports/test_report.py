@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from lmpnn_kge.errors import LmpnnError, printable
 from lmpnn_kge.methods.results import Results
-from lmpnn_kge.methods.table import Table, Text
+from lmpnn_kge.methods.text_table import Table, Text
 from lmpnn_kge.query.patterns import BETAE, NEGATIVE, POSITIVE
 from lmpnn_kge.reports.document import Document, Figure, Heading, to_html, to_markdown
 from lmpnn_kge.reports.plots import Curve, plot_curves, plot_missing, plot_types

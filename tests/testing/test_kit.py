@@ -14,7 +14,7 @@ from lmpnn_kge_rotate import RotatE
 from lmpnn_kge_transe import TransE
 
 from lmpnn_kge import Backbone, ScoreType
-from lmpnn_kge.backbones.plugins import discover
+from lmpnn_kge.backbones.discovery import discover
 from lmpnn_kge.cli import main
 from lmpnn_kge.testing import CHECKS, BackboneTests, check_backbone, make_subject
 

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 from lmpnn_kge.backbones import hookspecs
-from lmpnn_kge.backbones.contract import Backbone, ScoreType
+from lmpnn_kge.backbones.contract import Backbone
+from lmpnn_kge.backbones.messages import ScoreType
 from lmpnn_kge.errors import CheckpointError, PluginError, choices, short
 
 if TYPE_CHECKING:

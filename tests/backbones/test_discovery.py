@@ -8,7 +8,7 @@ import pytest
 
 import lmpnn_kge
 from lmpnn_kge import Backbone, PluginError, ScoreType, backbone_class, hookimpl
-from lmpnn_kge.backbones import plugins
+from lmpnn_kge.backbones import discovery as plugins
 
 
 class Sound(Backbone):

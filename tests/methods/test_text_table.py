@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmpnn_kge.methods.table import WIDTH, Table, Text, percent
+from lmpnn_kge.methods.text_table import WIDTH, Table, Text, percent
 
 words = st.text("ab ü-.,()=", max_size=120)
 

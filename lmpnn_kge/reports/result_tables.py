@@ -8,7 +8,7 @@ from typing import Any
 
 from lmpnn_kge.errors import short
 from lmpnn_kge.methods.results import AVERAGES, Results, percent_row
-from lmpnn_kge.methods.table import NONE, Cell, Table, Text, percent
+from lmpnn_kge.methods.text_table import NONE, Cell, Table, Text, percent
 from lmpnn_kge.query.patterns import BETAE
 from lmpnn_kge.reports.published import ABLATION, Published, published
 
