@@ -1,4 +1,4 @@
-"""Queries that nobody asked, with answers that are no answers: for what only passes them on."""
+"""Made-up queries and answers, for tests that only pass them on."""
 
 from collections.abc import Sequence
 

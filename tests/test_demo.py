@@ -63,8 +63,8 @@ def test_what_is_damaged_is_made_again(tmp_path, monkeypatch):
 def test_a_backbone_that_libkge_has_not_goes_the_whole_way(tmp_path, monkeypatch):
     monkeypatch.setattr(backbone_class("distmult"), "libkge_models", ())
     monkeypatch.chdir(tmp_path)
-    told = cli("demo", "--backbone", "distmult").stdout
-    assert "inspect demo/geography-distmult.safetensors" in told
+    output = cli("demo", "--backbone", "distmult").stdout
+    assert "inspect demo/geography-distmult.safetensors" in output
 
 
 def test_an_unknown_backbone_is_one_line(tmp_path, monkeypatch):

@@ -80,6 +80,11 @@ def imports(path: Path) -> set[str]:
     return found
 
 
+def test_the_tests_mirror_the_rooms():
+    folders = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")}
+    assert folders - {"plugins"} <= set(ROOMS)
+
+
 def test_every_room_has_its_place():
     assert {room(module) for module in MODULES} == set(ROOMS)
 

@@ -98,8 +98,8 @@ class EmbeddingTask:
     @contextmanager
     def context(self) -> Iterator[None]:
         # Many questions share the rows of a table: their gradients must be added in one order for
-        # the same bits. And torch warns until it is told whether to check sparse gradients, which
-        # are right.
+        # the same bits. torch warns unless it knows whether to check sparse gradients; ours are
+        # right.
         with (
             in_one_order(self.device),
             torch.sparse.check_sparse_tensor_invariants(enable=False),

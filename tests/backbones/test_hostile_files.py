@@ -182,7 +182,7 @@ CONTENTS = {
     "ids that are numbers": (with_ids([1, 2, 3, 4, 5]), "ids must be strings"),
     "ids that repeat": (with_ids(["a", "b", "c", "b", "e"]), "these repeat: 1 ('b')"),
     "a norm of zero": (norm(0), "l_norm must be a number above 0"),
-    "a norm that is no number": (norm("large"), "l_norm must be a number above 0"),
+    "a norm that is not a number": (norm("large"), "l_norm must be a number above 0"),
     "a norm that is a list": (norm([2]), "l_norm must be a number above 0"),
     "a norm that is NaN": (norm(float("nan")), "l_norm must be a number above 0"),
     "a norm beyond all numbers": (norm(10**400), "l_norm must be a number above 0"),

@@ -310,7 +310,7 @@ BYTES = {
     "metadata that is not text": header({"__metadata__": {"lmpnn_kge": {"format": 1}}}),
     "a tensor that claims more than there is": header({"entities": CLAIM}),
     "a tensor that begins too late": header({"entities": LATE}, b"\0" * 8),
-    "a type that is none": header({"entities": LATE | {"dtype": "OBJECT"}}, b"\0" * 8),
+    "an unknown type": header({"entities": LATE | {"dtype": "OBJECT"}}, b"\0" * 8),
     "a picture": b"\x89PNG\r\n\x1a\n" + bytes(100),
     "a pickle": b"\x80\x02cos\nsystem\nX\x04\x00\x00\x00true\x85R.",
 }

@@ -224,9 +224,9 @@ def test_against_libkge_lets_a_file_import_nothing():
 
 def test_more_memory_than_there_is_is_one_line(tmp_path, toy_dataset):
     given = ["--backbone", "rescal", "--dataset", toy_dataset, "-o", tmp_path / "a.pt"]
-    told = run("pretrain", *given, "--set", "dim=10000000", code=2).stderr
-    assert told.startswith("Error: out of memory: ")
-    assert told.endswith("; use a smaller dim, hidden or batch_size\n")
+    output = run("pretrain", *given, "--set", "dim=10000000", code=2).stderr
+    assert output.startswith("Error: out of memory: ")
+    assert output.endswith("; use a smaller dim, hidden or batch_size\n")
     assert not list(tmp_path.iterdir())
 
 
@@ -248,7 +248,7 @@ def test_an_empty_backbone_name_is_a_mistake():
     assert "no backbone is called ''" in inspect("cp.package.pt", "--backbone", "", code=2).stderr
 
 
-def test_a_narrow_locale_is_no_reason_to_fail():
+def test_a_narrow_locale_does_not_fail():
     command = [sys.executable, "-m", "lmpnn_kge", "backbones"]
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)

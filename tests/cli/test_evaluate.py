@@ -92,7 +92,7 @@ def test_text_is_the_row_in_percent(trained):
     assert cells == {n: f"{100 * of['mrr']:.1f}" for n, of in results["types"].items()}
 
 
-def test_metrics_of_nothing_are_no_numbers_that_json_has_not():
+def test_metrics_of_nothing_are_valid_json():
     results = Results("test", {})
     assert strict(json.dumps(results.to_json(), allow_nan=False))["types"] == {}
     assert "nan" not in str(results)
@@ -183,13 +183,13 @@ def test_a_device_is_looked_at_whatever_the_method(toy_queries):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has what is tested to lack")
-def test_a_device_that_is_not_there_is_said(trained):
+def test_a_missing_device_is_reported(trained):
     assert "device 'cuda' cannot be used here" in cli(
         "evaluate", trained, "--device", "cuda", code=2
     ).stderr  # fmt: skip
 
 
-def test_a_folder_that_is_no_run_is_said(here):
+def test_a_folder_that_is_not_a_run_is_reported(here):
     assert ". is not a run folder" in cli("evaluate", ".", code=2).stderr
     assert "gone does not exist" in cli("evaluate", "gone", code=2).stderr
 

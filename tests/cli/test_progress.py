@@ -19,7 +19,7 @@ from ..conftest import TOY
 from ..toy_runs import ROTATE, cli, options
 
 
-def test_where_there_is_no_terminal_there_is_a_line_for_every_epoch(here, toy_queries):
+def test_without_a_terminal_every_epoch_prints_a_line(here, toy_queries):
     arguments = ["--checkpoint", ROTATE, "--queries", toy_queries, "--out", "run"]
     lines = cli("train", *arguments, *options()).stderr.splitlines()
     assert [line.split()[0] for line in lines] == [
@@ -37,7 +37,7 @@ def test_where_there_is_no_terminal_there_is_a_line_for_every_epoch(here, toy_qu
 
 
 def test_a_terminal_shows_names_as_they_are(here, toy_queries, monkeypatch):
-    """Names come from files; what looks like markup is none."""
+    """Names come from files; what looks like markup is printed as it is."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     store = QueryStore.open(toy_queries)
     named = {
@@ -98,9 +98,7 @@ def test_a_detail_is_not_made_if_nobody_sees_it():
         listener.advance(1, costly)
 
 
-def test_tensorboard_that_is_missing_is_said_before_the_run_is_begun(
-    here, toy_queries, monkeypatch
-):
+def test_missing_tensorboard_is_reported_before_the_run_begins(here, toy_queries, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     arguments = ["--checkpoint", ROTATE, "--queries", toy_queries, "--out", "run", "--tensorboard"]
     stderr = cli("train", *arguments, *options(), code=2).stderr

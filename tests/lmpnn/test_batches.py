@@ -1,4 +1,4 @@
-"""Training input: what an epoch holds, that it can go on anywhere, and the thread that draws it."""
+"""Training input: the batches of an epoch, resuming anywhere, and the thread that draws them."""
 
 import itertools
 import threading

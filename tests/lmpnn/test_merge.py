@@ -97,7 +97,7 @@ def test_a_variable_of_one_part_is_not_that_of_another(text, around):
     assert sorted(touching) == around
 
 
-def test_a_new_name_for_a_variable_is_none_that_the_user_has_taken():
+def test_a_new_name_for_a_variable_is_not_one_that_the_user_has_taken():
     both = "!(!(r0(?, ?x) & r1(?x, e0)) | !(r1(?, ?x) & r0(?x, e1)))"  # two variables of one name
     formula = parse(f"{both} & r0(?, ?x_2) & r0(?x_2, e2)")
     triples = {(3, 0, 0), (0, 1, 0), (3, 1, 1), (1, 0, 1), (3, 0, 2), (2, 0, 2)}

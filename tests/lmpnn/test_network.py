@@ -80,14 +80,14 @@ def plain_mlp(model, x):
 def plain_message(model, z, relation, inverse, negated):
     if model.cat is None or relation == EQUAL:
         weight = 1 if model.negation is None or not negated else model.negation
-        told = model.backbone.message(z[None], relation, inverse=inverse, negated=negated)
-        return weight * told[0]
+        message = model.backbone.message(z[None], relation, inverse=inverse, negated=negated)
+        return weight * message[0]
     half, cat = model.backbone.num_relations, model.cat
     backwards = inverse != (relation >= half)
     row = model.backbone.relations[relation % half]
-    told = torch.cat([z, row, z.new_tensor([backwards, negated])])
+    message = torch.cat([z, row, z.new_tensor([backwards, negated])])
     weight = torch.cat([cat.state.weight, cat.relation.weight, cat.signs.T], dim=1)
-    return weight @ told + cat.state.bias
+    return weight @ message + cat.state.bias
 
 
 def plain_depth(graph) -> int:
@@ -98,13 +98,13 @@ def plain_depth(graph) -> int:
             for a, b in ((edge.head, edge.tail), (edge.tail, edge.head)):
                 if distance.get(a) == step:
                     distance.setdefault(b, step + 1)
-    told = [
+    message = [
         distance[b] + 1
         for edge in graph.edges
         for a, b in ((edge.head, edge.tail), (edge.tail, edge.head))
         if isinstance(graph.nodes[a], Constant)
     ]
-    return max(told or distance.values())
+    return max(message or distance.values())
 
 
 def plain_answer(model, graph, pattern, constants, relations, shift, kind):
@@ -126,8 +126,8 @@ def plain_answer(model, graph, pattern, constants, relations, shift, kind):
                 (edge.head, edge.tail, False),
                 (edge.tail, edge.head, True),
             ):
-                told = plain_message(model, state[source], relation, inverse, edge.negated)
-                total[target] = total[target] + told
+                message = plain_message(model, state[source], relation, inverse, edge.negated)
+                total[target] = total[target] + message
         state = [
             z if kind == "kept" and isinstance(term, Constant) else plain_mlp(model, x)
             for term, z, x in zip(graph.nodes, state, total, strict=True)

@@ -63,7 +63,7 @@ def asked(easy, hard, costs=None) -> Queries:
 
 
 def plain_ranks(method: Given, easy, hard) -> list[float]:
-    """Sort what is no answer, and look where a hard answer would stand."""
+    """Sort the entities that are not answers, and find the position of a hard answer."""
     ranks = []
     for query, (known, missing) in enumerate(zip(easy, hard, strict=True)):
         scores = [
@@ -147,7 +147,7 @@ def test_ranking_changes_neither_the_table_nor_the_queries():
     assert np.array_equal(first, rank_queries(method, queries))
 
 
-def test_embeddings_that_are_no_numbers_are_refused():
+def test_embeddings_that_are_not_finite_are_refused():
     method = given_method(5, 1)
     method.rows[0, 0, 0] = torch.nan
     with pytest.raises(RunError, match="not finite"):
@@ -209,11 +209,11 @@ def test_metrics_are_averaged_over_the_answers_of_a_query_then_over_queries():
     }
 
 
-def test_without_costs_nothing_is_said_of_missing_edges():
+def test_without_costs_there_are_no_results_by_missing_edges():
     assert measure(np.array([2.0]), made_up.answers([[3]])).by_missing == {}
 
 
-def test_a_rank_between_two_places_is_no_hit_at_the_better_one():
+def test_a_rank_between_two_positions_does_not_hit_the_better_one():
     assert measure(np.array([1.5]), made_up.answers([[3]])).hits == {1: 0.0, 3: 1.0, 10: 1.0}
 
 

@@ -217,7 +217,7 @@ def test_edges_are_signed_and_directed():
     assert drawn.plan() == ((0, 1, 2), (0, 1), (0,))
 
 
-def test_a_relation_that_is_called_equal_is_no_equality():
+def test_a_relation_named_equal_is_not_equality():
     assert graph('"="(a, ?)').edges == (Edge("=", 1, 0),)
     assert graph("? = a").edges == (Edge(None, 0, 1),)
 

@@ -374,7 +374,7 @@ def test_a_damaged_run_is_one_line_and_nothing_is_written(copy, tmp_path, file, 
     assert not (tmp_path / "out").exists()
 
 
-def test_runs_of_one_name_are_told_apart(sketched, copy, tmp_path):
+def test_runs_of_the_same_name_get_distinct_names(sketched, copy, tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     runs = [copy("a/run"), copy("b/run")]
@@ -437,7 +437,7 @@ def test_what_evaluate_printed_is_a_row_beside_runs(sketched, copy, here):
     assert "cqd.json is damaged: it holds no metrics (no 'types')" in stderr
 
 
-def test_a_report_is_beside_its_run_unless_told_otherwise(sketched, copy, here):
+def test_a_report_is_in_its_run_folder_by_default(sketched, copy, here):
     one, two = copy("one"), copy("two")
     assert cli("report", one).stdout.split() == ["report", str(one / "report" / "report.html")]
     cli("report", one, two)

@@ -73,7 +73,7 @@ def test_questions_are_all_pairs_in_both_directions_with_all_their_tails(toy_dat
 @pytest.mark.parametrize("loss", ["1vsall", "kvsall"])
 @pytest.mark.parametrize("negatives", [0, 7])
 @pytest.mark.parametrize("name", ["complex", "transe", "transh"])
-def test_the_loss_is_the_cross_entropy_of_every_tail_among_what_is_none(
+def test_the_loss_is_the_cross_entropy_of_every_tail_among_entities_that_are_not_tails(
     tmp_path, toy_dataset, name, negatives, loss, smoothing
 ):
     changes = {"loss": loss, "negatives": negatives, "label_smoothing": smoothing, "penalty": 0.0}
@@ -257,7 +257,7 @@ def test_a_resumed_pretraining_reports_the_width_it_began_with(tmp_path, toy_dat
     assert heard.facts["backbone"] == "complex of width 16"
 
 
-def test_what_is_no_number_to_train_stays_as_it_is(tmp_path, toy_dataset):
+def test_tensors_of_whole_numbers_are_not_trained(tmp_path, toy_dataset):
     @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
     class Permuted(backbone_class("distmult")):
         order: torch.Tensor  # [d], whole numbers
@@ -335,7 +335,7 @@ def test_the_default_settings_by_name_are_those_of_the_score(tmp_path, toy_datas
     assert torch.equal(one.entities, other.entities)
 
 
-def test_something_else_is_not_gone_on_with(tmp_path, toy_dataset):
+def test_only_the_same_training_can_be_resumed(tmp_path, toy_dataset):
     file = tmp_path / "a.pt"
     with pytest.raises(KeyboardInterrupt):
         pretrain("complex", toy_dataset, file, settings=SMALL, listener=Stop(3))
@@ -347,7 +347,7 @@ def test_something_else_is_not_gone_on_with(tmp_path, toy_dataset):
         pretrain("distmult", toy_dataset, file, resume=True)
 
 
-def test_a_loss_that_is_no_number_is_an_error_and_keeps_the_last_state(tmp_path, toy_dataset):
+def test_a_loss_that_is_not_finite_is_an_error_and_writes_nothing(tmp_path, toy_dataset):
     with pytest.raises(RunError, match="learning_rate"):
         pretrain(
             "transe", toy_dataset, tmp_path / "a.pt", settings={**SMALL, "learning_rate": 1e38}
@@ -391,7 +391,7 @@ def test_a_folder_of_named_triples_is_a_graph_to_the_end(tmp_path, toy_dataset):
     assert found.split()[1] in graph.entity_ids
 
 
-def test_an_interrupt_tells_how_to_go_on(tmp_path, toy_dataset, monkeypatch):
+def test_an_interrupt_prints_the_command_to_continue(tmp_path, toy_dataset, monkeypatch):
     def stop(*arguments, **options):
         raise Interrupted
 
@@ -475,7 +475,7 @@ def test_a_graph_without_training_triples_is_refused(tmp_path, graph):
         pretrain("complex", graph, tmp_path / "it.pt", settings=SMALL)
 
 
-def test_a_graph_that_has_changed_is_not_gone_on_with(tmp_path, graph):
+def test_a_pretraining_is_not_resumed_on_a_changed_graph(tmp_path, graph):
     file = tmp_path / "it.pt"
     with pytest.raises(KeyboardInterrupt):
         pretrain("complex", graph, file, settings=SMALL, listener=Stop(1))

@@ -372,7 +372,7 @@ def test_validation_comes_every_so_often_and_at_the_end(here, toy_queries):
     assert validated == [False, True, False, True, True]
 
 
-def test_no_epochs_give_an_untrained_network_that_can_go_on(here, toy_queries):
+def test_no_epochs_give_an_untrained_network_that_can_be_resumed(here, toy_queries):
     train_tiny(toy_queries, here / "run", epochs=0)
     assert metrics_of(here / "run") == []
     assert cli("evaluate", "run", "--json").stdout

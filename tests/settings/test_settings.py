@@ -171,7 +171,7 @@ def test_a_wrong_file_is_one_line(tmp_path, content, words):
     assert words in cli("show", "--config", file, code=2).stderr
 
 
-def test_a_folder_is_no_file(tmp_path):
+def test_a_folder_in_place_of_a_file_is_refused(tmp_path):
     (tmp_path / "folder.yaml").mkdir()
     assert "cannot be read" in cli("show", "--config", tmp_path / "folder.yaml", code=2).stderr
 

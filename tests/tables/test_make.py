@@ -1,4 +1,4 @@
-"""Tables: every network trained once, used again, gone on with; rows that say what they are."""
+"""Tables: every network is trained once, reused and resumed; rows have clear labels."""
 
 import dataclasses
 import json
@@ -228,7 +228,7 @@ def test_a_table_says_what_it_does_and_what_is_the_same_for_all_rows_once(made):
     assert lines[-1] == f"report    {made[0]}/report/report.html"
 
 
-def test_a_stopped_table_goes_on_to_the_same_end(here, made, arguments, monkeypatch):
+def test_a_stopped_table_resumes_to_the_same_results(here, made, arguments, monkeypatch):
     with monkeypatch.context() as patch:
         stop = Stop(patch)
         patch.setattr(TerminalListener, "begin", lambda self, *given: stop.begin(*given))
@@ -244,7 +244,7 @@ def test_a_stopped_table_goes_on_to_the_same_end(here, made, arguments, monkeypa
     assert saved(folder) == saved(made[0])
 
 
-def test_a_killed_table_goes_on_to_the_same_end(here, made, arguments):
+def test_a_killed_table_resumes_to_the_same_results(here, made, arguments):
     process = start(*arguments, "--out", "killed", cwd=here)
     while "2 of 2" not in (line := process.stderr.readline()):
         assert line
@@ -260,7 +260,7 @@ def test_a_killed_table_goes_on_to_the_same_end(here, made, arguments):
     assert partials(here) == []
 
 
-def test_an_interrupt_of_an_evaluation_is_gone_on_with(copy, arguments, monkeypatch):
+def test_an_interrupted_evaluation_is_resumed(copy, arguments, monkeypatch):
     def interrupted(*given, **more):
         raise KeyboardInterrupt
 
@@ -298,14 +298,14 @@ def test_more_epochs_for_one_run_leave_no_results_of_fewer(copy, arguments):
         ("a: {", "cannot be read"),
     ],
 )
-def test_a_mistake_in_a_file_is_said_before_anything_is_done(here, queries, text, words):
+def test_a_mistake_in_a_file_is_reported_before_any_work(here, queries, text, words):
     (here / "mine.yaml").write_text(text)
     given = ["--checkpoint", ROTATE, "--queries", queries]
     assert words in cli("table", "mine.yaml", *given, code=2).stderr
     assert [path.name for path in here.iterdir()] == ["mine.yaml"]
 
 
-def test_an_unknown_table_is_said_with_those_there_are(here):
+def test_an_unknown_table_is_reported_with_the_known_ones(here):
     stderr = cli("table", "ablatoin", "--checkpoint", ROTATE, code=2).stderr
     assert "no table is called 'ablatoin'; did you mean 'ablation'? choose from: " in stderr
     assert "ablation, backbones, or a file that ends in .yaml" in stderr
@@ -374,7 +374,7 @@ def test_a_folder_of_other_settings_checkpoint_or_queries_is_left_alone(
         assert times(copy) == before
 
 
-def test_what_is_no_table_is_not_written_to(made, queries, tmp_path, monkeypatch):
+def test_a_folder_that_is_not_a_table_is_not_written_to(made, queries, tmp_path, monkeypatch):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("")
     (tmp_path / "file").write_text("")
@@ -415,7 +415,7 @@ def test_seeds_are_runs_whose_mean_and_standard_deviation_are_shown(made, copy, 
     assert "merged, seed 2" in text
 
 
-def test_seeds_are_not_said_twice(here, queries):
+def test_seeds_cannot_be_given_twice(here, queries):
     given = ["--checkpoint", ROTATE, "--queries", queries, "--seeds", 2]
     stderr = cli("table", "ablation", *given, "--seed", 1, code=2).stderr
     assert "the settings have a seed, but --seeds gives every row its own" in stderr

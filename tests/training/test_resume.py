@@ -94,7 +94,7 @@ def test_a_stop_after_every_step_changes_nothing(here, toy_queries, whole, monke
     assert result_of(here / "run") == result_of(whole)
 
 
-def test_an_interrupt_saves_and_says_how_to_go_on_literally(here, toy_queries, whole):
+def test_an_interrupt_saves_and_prints_the_command_to_continue(here, toy_queries, whole):
     arguments = ["--checkpoint", ROTATE, "--dataset", TOY / "dataset", "--queries", toy_queries]
     more = ["--out", "it's my run", "--device", "cpu"]
     process = start("train", *arguments, *options(epochs=2000, patience=0), *more, cwd=here)
@@ -124,7 +124,7 @@ def test_an_interrupt_saves_and_says_how_to_go_on_literally(here, toy_queries, w
     assert again.stderr.count("epoch ") == 1
 
 
-def test_an_interrupt_of_the_test_says_how_to_go_on(here, toy_queries, monkeypatch):
+def test_an_interrupt_while_testing_prints_the_command_to_continue(here, toy_queries, monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
@@ -136,7 +136,7 @@ def test_an_interrupt_of_the_test_says_how_to_go_on(here, toy_queries, monkeypat
     assert "test, MRR" in cli("train", "--resume", "--out", "a b").stdout
 
 
-def test_a_killed_run_goes_on_to_the_same_end(here, toy_queries):
+def test_a_killed_run_resumes_to_the_same_result(here, toy_queries):
     settings = {"epochs": 24, "patience": 0, "save_minutes": 0, "validate_every": 3}
     train_tiny(toy_queries, here / "whole", **settings)
     arguments = ["--checkpoint", ROTATE, "--dataset", TOY / "dataset", "--queries", toy_queries]
@@ -153,10 +153,10 @@ def test_a_killed_run_goes_on_to_the_same_end(here, toy_queries):
     assert partials(here / "killed") == []
 
 
-# What a run goes on with
+# What a run can be resumed with
 
 
-def test_resume_where_there_is_nothing_begins(here, toy_queries, whole):
+def test_resume_without_a_run_begins_one(here, toy_queries, whole):
     train_tiny(toy_queries, here / "run", epochs=3, more={"resume": True})
     assert result_of(here / "run") == result_of(whole)
 
@@ -183,7 +183,7 @@ def test_a_run_is_not_begun_twice(run, toy_queries, whole):
     assert result_of(run) == result_of(whole)
 
 
-def test_more_epochs_go_on_and_are_tested_anew(run, whole):
+def test_more_epochs_continue_a_run_and_test_it_again(run, whole):
     train(out=run, resume=True, settings={"epochs": 5})
     assert len((run / "metrics.jsonl").read_text().splitlines()) == 5
     assert RunFolder.open(run, RUN).settings.epochs == 5
@@ -220,7 +220,7 @@ def test_other_settings_are_another_run(run, whole, settings):
     assert RunFolder.open(run, RUN).settings == RunFolder.open(whole, RUN).settings
 
 
-def test_the_same_settings_said_again_are_the_same_run(run):
+def test_a_run_resumes_with_the_same_settings_given_again(run):
     cli("train", "--resume", "--out", run, *options(epochs=3))
 
 
@@ -259,7 +259,7 @@ def test_a_run_in_use_is_left_alone(run, here, toy_queries):
     cli("train", "--resume", "--out", run)
 
 
-def test_what_a_killed_run_left_is_taken_away(run):
+def test_leftovers_of_a_killed_run_are_removed(run):
     (run / ".state.safetensors.123-ab.partial").write_text("half")
     train(out=run, resume=True)
     assert partials(run) == []
@@ -269,7 +269,7 @@ def test_what_a_killed_run_left_is_taken_away(run):
 
 
 @pytest.mark.parametrize("changes", [{"learning_rate": 1e38}, {"temperature": 1e-300}])
-def test_a_loss_that_is_no_number_stops_the_run(here, toy_queries, changes):
+def test_a_loss_that_is_not_finite_stops_the_run(here, toy_queries, changes):
     with pytest.raises(RunError, match=r"the loss is nan|weights are not finite"):
         train_tiny(toy_queries, here / "run", epochs=3, **changes)
     assert partials(here) == []
@@ -277,7 +277,9 @@ def test_a_loss_that_is_no_number_stops_the_run(here, toy_queries, changes):
 
 
 @pytest.mark.parametrize("what", ["loss", "weights"])
-def test_the_last_good_state_is_kept_and_goes_on(here, toy_queries, whole, monkeypatch, what):
+def test_the_last_good_state_is_kept_and_can_be_resumed(
+    here, toy_queries, whole, monkeypatch, what
+):
     true_step, steps = loop.Loop.step, []
 
     def planted(self, batch):
@@ -423,7 +425,7 @@ def test_tensors_that_do_not_fit_are_refused(run, name, change):
     "facts", ["", "[]", "{}", '{"epoch": "one"}', '{"step": 1.5}', '{"history": 1}', '{"best": ""}',
               '{"other": 1}', None],
 )  # fmt: skip
-def test_progress_that_is_none_is_refused(run, facts):
+def test_a_state_without_progress_is_refused(run, facts):
     metadata = None if facts is None else {"facts": facts}
     save_file(load_file(run / "state.safetensors"), run / "state.safetensors", metadata)
     if facts == "{}":  # where a run begins
@@ -447,13 +449,13 @@ def test_progress_that_is_none_is_refused(run, facts):
         ("dataset", {"a": 1}),
     ],
 )
-def test_facts_of_the_wrong_kind_are_refused(run, key, value):
+def test_provenance_of_wrong_types_is_refused(run, key, value):
     facts = json.loads((run / "run.json").read_text()) | {key: value}
     (run / "run.json").write_text(json.dumps(facts))
     both(run, "run.json is damaged")
 
 
-def test_a_backbone_that_is_not_installed_is_said(run):
+def test_a_backbone_that_is_not_installed_is_reported(run):
     facts = json.loads((run / "run.json").read_text()) | {"backbone": "quate"}
     (run / "run.json").write_text(json.dumps(facts))
     both(run, "quate")
@@ -476,7 +478,7 @@ def test_a_run_of_another_format_is_refused_with_the_version_that_made_it(run):
         {"other": []},
     ],
 )
-def test_names_that_are_none_are_refused(run, change):
+def test_invalid_names_are_refused(run, change):
     names = json.loads((run / "names.json").read_text())
     (run / "names.json").write_text(json.dumps(names | change))
     both(run, "names.json is damaged")

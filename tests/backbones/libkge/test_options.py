@@ -34,7 +34,7 @@ def test_what_is_not_set_is_inherited_through_types():
 
 
 @pytest.mark.parametrize("key", ["transe.margin", "nothing", "transe.l_norm.deeper"])
-def test_what_is_set_nowhere_is_none(key):
+def test_an_option_that_is_not_set_is_none(key):
     assert look_up(OPTIONS, key) is None
 
 
