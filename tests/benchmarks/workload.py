@@ -22,7 +22,7 @@ def backbone(entities: int = ENTITIES, dim: int = DIM, relations: int = RELATION
 def training_queries(
     per_type: int, entities: int = ENTITIES, relations: int = RELATIONS
 ) -> dict[str, Queries]:
-    """Queries: `count` of each positive type and a tenth of that of each negated one."""
+    """Queries: `per_type` of each positive type and a tenth of that of each negated one."""
     counts = {name: per_type // (1 if name in BETAE_POSITIVE else 10) for name in BETAE_TRAIN}
     return {name: queries(name, n, 1, 0, entities, relations) for name, n in counts.items()}
 
@@ -30,7 +30,7 @@ def training_queries(
 def evaluation_queries(
     per_type: int, entities: int = ENTITIES, relations: int = RELATIONS
 ) -> dict[str, Queries]:
-    """Queries: `count` of each of the 14 types, and four times as many of 1p."""
+    """Queries: `per_type` of each of the 14 types, and four times as many of 1p."""
     counts = {name: per_type * (4 if name == "1p" else 1) for name in BETAE}
     return {name: queries(name, n, EASY, HARD, entities, relations) for name, n in counts.items()}
 
