@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from lmpnn_kge.cli.options import out_option
-from lmpnn_kge.files import write_file
 
 
 @click.command()
@@ -15,6 +14,7 @@ from lmpnn_kge.files import write_file
 @out_option("FILE.svg", "SVG file to write.", required=True)
 def draw(formula: str, out: str) -> None:
     """Draw the query graph of a FORMULA, or of a query type such as 2in, as SVG."""
+    from lmpnn_kge.files import write_file
     from lmpnn_kge.query.draw import draw as draw_svg
     from lmpnn_kge.query.parser import parse
     from lmpnn_kge.query.patterns import named_patterns
