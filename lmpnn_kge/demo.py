@@ -114,7 +114,6 @@ def _open_graph(dataset: Path) -> KnowledgeGraph:
     try:
         return KnowledgeGraph.open(dataset)
     except LmpnnError:
-        dataset.parent.mkdir(parents=True, exist_ok=True)
         return KnowledgeGraph.open(write_geography(dataset))
 
 

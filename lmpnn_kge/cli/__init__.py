@@ -29,6 +29,7 @@ from lmpnn_kge.cli.report import report
 from lmpnn_kge.cli.sample import sample
 from lmpnn_kge.cli.split import split
 from lmpnn_kge.cli.table import table
+from lmpnn_kge.cli.text import Group
 from lmpnn_kge.cli.train import train
 from lmpnn_kge.errors import LmpnnError, QueryError, one_line, short
 
@@ -42,7 +43,7 @@ PATH_ERRORS = (
 NO_MEMORY = re.compile("can't allocate memory|out of memory", re.IGNORECASE)
 
 
-class _Group(click.Group):
+class _Main(Group):
     """Prints a user's mistake as one line, with exit code 2; a bug keeps its traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -65,18 +66,12 @@ class _Group(click.Group):
                 f"out of memory: {one_line(error)}; use a smaller dim, hidden or batch_size"
             ) from error
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands with complete summaries, which click would cut to one line."""
-        rows = [(name, command.get_short_help_str(1000)) for name, command in self.commands.items()]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
-
 
 class _Mistake(click.ClickException):
     exit_code = 2
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="lmpnn-kge")
 def main() -> None:
     """Answer logical queries over knowledge graph embeddings."""

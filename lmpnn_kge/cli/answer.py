@@ -22,7 +22,9 @@ from lmpnn_kge.errors import printable
     show_default=True,
     help="Edges that are known: train, valid (train and valid) or test (all).",
 )
-@click.option("--sql", "show_sql", is_flag=True, help="Print the SQL statement instead.")
+@click.option(
+    "--sql", "show_sql", is_flag=True, help="Print the SQL statement instead of running it."
+)
 @json_option
 def answer(formula: str, dataset: str, split: str, show_sql: bool, as_json: bool) -> None:
     """Answer a FORMULA such as 'capital(?x, ?) & continent(?x, Asia)' from the edges of a graph.

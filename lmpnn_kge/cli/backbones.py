@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lmpnn_kge.cli.options import json_option
-from lmpnn_kge.cli.text import labelled, line_width
+from lmpnn_kge.cli.text import Group, labelled, line_width
 from lmpnn_kge.errors import PluginError, printable
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ TITLES = {
 }
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, invoke_without_command=True)
 @click.option(
     "-v",
     "--verbose",
@@ -150,7 +150,7 @@ def new(
 ) -> None:
     """Create a Python project for a new backbone called NAME.
 
-    Replace its simple model by your own. The project works from the start: it can be installed,
+    Replace its simple model with your own. The project works from the start: it can be installed,
     passes its tests, and can be trained with `lmpnn-kge pretrain`.
     """
     from lmpnn_kge.scaffold import write_scaffold

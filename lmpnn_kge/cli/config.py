@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from lmpnn_kge.cli.options import setting_option
+from lmpnn_kge.cli.text import Group
 
 for_option = click.option(
     "--for",
@@ -16,7 +17,7 @@ for_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def config() -> None:
     """List the shipped configurations, and show settings with their reasons."""
 

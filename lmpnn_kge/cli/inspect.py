@@ -178,6 +178,6 @@ def _print_facts(facts: dict[str, Any]) -> None:
         lines.append(("LibKGE", text or compared["reason"]))
     if ranking:
         hits = "".join(f"  Hits@{k} {ranking[f'hits@{k}']:.4f}" for k in (1, 3, 10))
-        lines.append(("ranking", f"{ranking['split']}, filtered: MRR {ranking['mrr']:.4f}{hits}"))
+        lines.append(("ranking", f"{ranking['split']}: MRR {ranking['mrr']:.4f}{hits}"))
     for name, value in lines:
         click.echo(labelled(name, "not recorded" if value is None else str(value), 12))

@@ -67,7 +67,7 @@ setting_option = click.option(
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change one setting (see `config show`).",
+    help="Change one setting (see `config show`); can be repeated.",
 )
 epochs_option = click.option(
     "--epochs", type=click.IntRange(min=0), metavar="N", help="Short for --set epochs=N."

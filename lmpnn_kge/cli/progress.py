@@ -42,7 +42,11 @@ def terminal(*, tensorboard: bool = False) -> Iterator[TerminalListener]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        yield TerminalListener(progress, writer)
+        listener = TerminalListener(progress, writer)
+        try:
+            yield listener
+        finally:
+            progress.update(listener.bar, visible=False)  # its last state says nothing any more
 
 
 class TerminalListener(Listener):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lmpnn_kge.cli.options import json_option, out_option
+from lmpnn_kge.cli.text import Group
 from lmpnn_kge.errors import LmpnnError, choices, printable
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from lmpnn_kge.queries.store import QueryStore
 
 
-@click.group()
+@click.group(cls=Group)
 def queries() -> None:
     """Import, export and show query stores: folders of queries with their answers."""
 

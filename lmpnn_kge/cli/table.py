@@ -48,7 +48,9 @@ from lmpnn_kge.errors import printable
     metavar="N",
     help="Train each row with the seeds 0 to N-1, and show mean ± standard deviation.",
 )
-@out_option("DIR", "Folder of the table; default: tables/NAME-GRAPH.")
+@out_option(
+    "DIR", "Folder of the table; default: tables/NAME-GRAPH, with the backbone if there is one."
+)
 @beside_option
 @device_option
 def table(

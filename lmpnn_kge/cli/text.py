@@ -6,6 +6,8 @@ import shutil
 import sys
 import textwrap
 
+import click
+
 from lmpnn_kge.errors import printable
 
 #: Width for output that does not go to a terminal: every line stays in one piece.
@@ -32,3 +34,12 @@ def labelled(label: str, text: str, column: int) -> str:
         break_on_hyphens=False,
     )
     return "\n".join(lines) or start.rstrip()
+
+
+class Group(click.Group):
+    """Commands with complete summaries, which click would cut to one line."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, command.get_short_help_str(1000)) for name, command in self.commands.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)

@@ -34,6 +34,11 @@ def split_file(
     and a first line that looks like one is an error. Repeated triples count once. A folder that
     already holds exactly this result is left as it is.
     """
+    if valid + test >= 1:
+        raise DatasetError(
+            f"shares of {valid} for valid and {test} for test leave nothing to train on; their sum "
+            "must be below 1"
+        )
     file, folder = Path(file), Path(folder)
     rows = list(named_triples(file))
     triples = set(rows[1:] if header else rows)

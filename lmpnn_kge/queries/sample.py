@@ -124,7 +124,9 @@ class Sampler:
             seen = keys
             accepted.append(self._accept(request, constants[new], relations[new]))
             idle = 0 if len(accepted[-1]) >= FEW else idle + 1
-            listener.advance(len(accepted[-1]), lambda: f"{request.split} {request.name}")
+            done, before = _total(accepted), _total(accepted[:-1])
+            steps = min(done, request.count) - min(before, request.count)
+            listener.advance(steps, lambda: f"{request.split} {request.name}")
         queries = Queries.joined(accepted)
         return self._priced(request, queries.select(np.arange(len(queries)) < request.count))
 

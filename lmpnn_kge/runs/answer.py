@@ -21,7 +21,7 @@ class Answer:
 
     @property
     def mark(self) -> str:
-        """Known or predicted, in one to three words."""
+        """known or predicted, and whether held-out edges confirm or contradict it."""
         if self.known is None:
             return "predicted or known"
         if self.known:  # a negation can hold only because an edge was held out

@@ -10,6 +10,7 @@ from pathlib import Path
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.open import build, find_backbone, read_checkpoint
 from lmpnn_kge.errors import CheckpointError, DatasetError, RunError
+from lmpnn_kge.files import relative
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.listener import SILENT, Listener
@@ -141,7 +142,7 @@ def _queries_beside(graph: KnowledgeGraph, listener: Listener) -> QueryStore:
             f"queries cannot be written beside {graph.folder}; make them elsewhere with "
             "`lmpnn-kge sample` and give their folder with --queries DIR"
         )
-    listener.note(f"sampling queries to {folder}, once")
+    listener.note(f"sampling queries to {relative(folder)}, once")
     return sample_store(graph, folder, listener=listener)
 
 

@@ -65,7 +65,10 @@ def pretrain(
     if file.exists() and not is_run(state):
         raise RunError(f"{file} exists already; remove it, or write to another file")
     if is_run(state) and not resume:
-        raise RunError(f"{file} was begun in {state}; continue it with --resume, or remove {state}")
+        raise RunError(
+            f"an unfinished training of {file} is in {state}; continue it with --resume, or remove "
+            f"{state}"
+        )
     backbone_class = load_class(backbone)
     graph = KnowledgeGraph.of(dataset)
     if not len(graph.triples("train")):
@@ -87,7 +90,7 @@ def pretrain(
         facts = {
             "backbone": f"{backbone} of width {width}",
             "graph": f"{names} ({graph.folder})",
-            "computes": f"on {describe_device(chosen)}",
+            "device": describe_device(chosen),
         }
         listener.start(folder.path, facts)
         for note in _notes(graph, backbone_class, folder.settings):
@@ -123,7 +126,7 @@ def _choose(folder: Folder, train: Callable[[Folder], Trained], listener: Listen
     trained: dict[float, Trained] = {}
 
     def quality(penalty: float) -> float:
-        listener.note(f"training with penalty={penalty}")
+        listener.note(f"trying penalty={penalty} (--set penalty={penalty} skips the search)")
         settings = dataclasses.replace(folder.settings, penalty=penalty)
         trial = folder.path / f"penalty-{penalty}"
         with begin_or_resume(

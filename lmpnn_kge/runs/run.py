@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import get_args
 
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ from torch import Tensor
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.open import build, find_backbone, read_checkpoint
 from lmpnn_kge.device import choose_device
-from lmpnn_kge.errors import RunError
+from lmpnn_kge.errors import ConfigError, RunError, choices
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.listener import SILENT, Listener
@@ -31,7 +32,7 @@ from lmpnn_kge.runs.inputs import renumber_queries
 from lmpnn_kge.settings.kinds import TrainSettings, UnionMode
 from lmpnn_kge.training.folder import RUN, RunFolder
 from lmpnn_kge.training.lmpnn import MODEL, load_best
-from lmpnn_kge.training.provenance import RunProvenance, file_hash
+from lmpnn_kge.training.provenance import QueriesSource, RunProvenance, file_hash
 
 #: The results of the best network on the test queries.
 TEST = "test.json"
@@ -107,6 +108,8 @@ class Run:
         queries is a store or its folder; limit takes at most that many queries per type, evenly
         spread.
         """
+        if union not in (None, *get_args(UnionMode)):
+            raise ConfigError(f"union is {union!r}; {choices(str(union), get_args(UnionMode))}")
         method = dataclasses.replace(self.method, union=union or self.method.union)
         store = queries if isinstance(queries, QueryStore) else self.queries(split, queries)[0]
         return evaluate_split(method, store, split, limit, listener)
@@ -116,7 +119,11 @@ class Run:
         own = self.folder.provenance.queries.folder
         store = QueryStore.open(folder or find_moved(own, self.folder.path) or own)
         wanted = dataclasses.replace(store, splits={split: store.queries(split)})
-        return renumber_queries(wanted, self.vocabulary)
+        renumbered, notes = renumber_queries(wanted, self.vocabulary)
+        source = self.folder.provenance.queries
+        if folder is None and QueriesSource.of(store).sha256 != source.sha256:
+            notes.append(f"{store.folder} has changed since {self.folder.path} was trained on it")
+        return renumbered, notes
 
     def embed(self, formula: str | Formula) -> Tensor:
         """The answer embeddings of a formula, one for each disjunct, [disjuncts, d]."""
@@ -126,7 +133,7 @@ class Run:
         """The ids and scores of the k entities that answer a formula best."""
         parsed, text = _parsed(formula)
         scores, excluded = self._scores(parsed, text)
-        best = scores.topk(min(k, len(scores) - excluded))
+        best = scores.topk(max(0, min(k, len(scores) - excluded)))
         return [
             (self.vocabulary.entity_ids[row], score)
             for row, score in zip(best.indices.tolist(), best.values.tolist(), strict=True)
@@ -142,8 +149,9 @@ class Run:
     ) -> list[Answer]:
         """The k best answers to a formula, each marked as known or predicted by the graph.
 
-        Entities that violate a negated condition in the training edges are omitted. predicted
-        omits the known answers as well. graph, or its folder, replaces the run's own.
+        Entities that violate a negated condition in the training edges are omitted. With
+        predicted=True, known answers are omitted as well. graph is a graph, or its folder, to use
+        instead of the run's own.
         """
         graph = self.graph if graph is None else KnowledgeGraph.of(graph)
         if predicted and graph is None:

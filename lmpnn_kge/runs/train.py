@@ -141,5 +141,5 @@ def _facts(inputs: Inputs, provenance: RunProvenance, device: torch.device) -> d
     return {
         "backbone": f"{inputs.backbone_name} of width {width} ({file})",
         "queries": f"{', '.join(counts)} ({relative(inputs.queries.folder)})",
-        "computes": f"on {describe_device(device)} in {provenance.precision}",
+        "device": f"{describe_device(device)}, {provenance.precision}",
     }

@@ -43,8 +43,10 @@ def explain(kind: type[Settings], names: Iterable[str | Path], settings: Mapping
     values = vars(load_settings(kind, names, settings))
     reasons: dict[str, str] = {}
     for name in names:
-        reasons |= _reasons(find_file(kind.folder, name, "configuration"))
-    reasons |= dict.fromkeys(settings, "set on the command line")
+        file = find_file(kind.folder, name, "configuration")
+        given = dict.fromkeys(read_mapping(file), f"set in {file.name}")
+        reasons |= {**given, **_reasons(file)}
+    reasons |= {k: f"{reasons.get(k, '')} (set on the command line)".strip() for k in settings}
     blocks = []
     for key in {**dict.fromkeys(key for key in reasons if key in values), **values}:
         comment = textwrap.wrap(reasons.get(key, ""), 78)

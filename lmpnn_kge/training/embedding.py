@@ -165,7 +165,7 @@ class EmbeddingTask:
         """Link prediction on valid, whose MRR is maximised."""
         if not len(self.triples["valid"]):
             return None
-        listener.begin("link prediction")
+        listener.begin("validating")
         listener.advance(0)
         ranking = self.rank(self.backbone, "valid", self.settings.validation_triples)
         metrics = {"mrr": ranking.mrr, "hits@10": ranking.hits_at_10}

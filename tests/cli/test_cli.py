@@ -182,7 +182,7 @@ def test_ranking_as_text_and_as_json(toy_dataset):
     ranking = json.loads(inspect(*arguments, "--json").stdout)["ranking"]
     assert list(ranking) == ["split", "mrr", "hits@1", "hits@3", "hits@10"]
     assert 0 <= ranking["hits@1"] <= ranking["hits@3"] <= ranking["hits@10"] <= 1
-    assert f"test, filtered: MRR {ranking['mrr']:.4f}" in inspect(*arguments).stdout
+    assert f"test: MRR {ranking['mrr']:.4f}" in inspect(*arguments).stdout
 
 
 @pytest.mark.parametrize("folder", ["data", "elsewhere"])
@@ -271,3 +271,10 @@ def test_mistakes_are_one_line(arguments, words):
     stderr = inspect("rotate.package.pt", *arguments, code=2).stderr
     assert words in stderr
     assert stderr.count("\n") == 1
+
+
+def test_a_demo_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    line = run("demo", "-o", str(tmp_path / "file"), code=2).stderr
+    assert line.startswith("Error: ")
+    assert line.count("\n") == 1

@@ -25,7 +25,7 @@ def test_without_a_terminal_every_epoch_prints_a_line(here, toy_queries):
     assert [line.split()[0] for line in lines] == [
         "backbone",
         "queries",
-        "computes",
+        "device",
         "run",
         "epoch",
         "epoch",

@@ -280,7 +280,7 @@ def test_the_penalty_is_chosen_on_valid(tmp_path, toy_dataset):
     file, heard = tmp_path / "it.pt", Heard()
     settings = {**SMALL, "penalty": None}
     pretrain("complex", toy_dataset, file, settings=settings, listener=heard)
-    tried = [float(note.partition("=")[2]) for note in heard.notes if note.startswith("training")]
+    tried = [float(note.split()[1][8:]) for note in heard.notes if note.startswith("trying")]
     assert tried[:2] == [0.08, 0.03]
     chosen = float(heard.notes[-1].partition("=")[2].split()[0])
     figures = {}

@@ -106,7 +106,7 @@ def test_the_command_samples_queries_once_and_prints_the_papers_row(here):
     arguments = ["train", "--backbone", "rotate", "--checkpoint", ROTATE, *options(epochs=1)]
     first = cli(*arguments, "--out", "first")
     store = here / "data" / "toykg-queries"
-    assert f"sampling queries to {store}, once" in first.stderr
+    assert "sampling queries to data/toykg-queries, once" in first.stderr
     assert "1p    2p    3p    2i    3i    pi    ip    2u    up   A_P\n" in first.stdout
     assert "2in   3in   inp   pin   pni   A_N\n" in first.stdout
     assert max(map(len, first.stdout.splitlines())) <= 80

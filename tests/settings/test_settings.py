@@ -52,7 +52,7 @@ def test_what_is_shown_loads_back_to_the_same(tmp_path, name):
     assert load_config(file) == load_config(name, settings)
     shown = file.read_text().splitlines()
     assert max(map(len, shown)) <= 80
-    assert shown[shown.index("seed: 3") - 1] == "# set on the command line"
+    assert shown[shown.index("seed: 3") - 1].endswith("(set on the command line)")
 
 
 def test_a_shown_setting_keeps_the_reason_of_the_file_that_it_comes_from():
@@ -63,6 +63,13 @@ def test_a_shown_setting_keeps_the_reason_of_the_file_that_it_comes_from():
             f"# {line.partition(' # ')[2]}",
             f"# {line.partition('# ')[2]}",
         )
+
+
+def test_a_value_of_a_file_without_a_reason_names_the_file(tmp_path):
+    (tmp_path / "mine.yaml").write_text("hidden: 7\n")
+    assert (
+        "# set in mine.yaml\nhidden: 7\n" in cli("show", "--config", tmp_path / "mine.yaml").stdout
+    )
 
 
 def test_pretraining_shows_the_defaults_for_the_score_of_a_backbone():

@@ -216,7 +216,7 @@ def test_a_table_says_what_it_does_and_what_is_the_same_for_all_rows_once(made):
     _, result = made
     first = [line.split()[0] for line in result.stderr.splitlines()]
     assert first == [
-        *("note:", "backbone", "queries", "computes", "run", "epoch"),
+        *("note:", "backbone", "queries", "device", "run", "epoch"),
         *("note:", "run", "epoch"),
     ]
     assert "note: network 2 of 2: ε = 0\n" in result.stderr
