@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +17,9 @@ KNOWN = ("cpu", "cuda", "mps")
 
 #: The largest block that raises glibc's threshold when freed, less its header; see mallopt(3).
 LARGEST_LEARNT = 2**25 - 2**13
+
+#: Products of each type that are timed to choose a precision.
+ROUNDS = 20
 
 #: How much faster than fp32 bf16 must be to be worth its rounding.
 WORTH = 1.25
@@ -47,21 +50,26 @@ def choose_device(name: str = "auto") -> torch.device:
 def choose_precision(name: str, device: torch.device) -> torch.dtype:
     """`auto` is bf16 if a matrix product in bf16 is measured to be faster, else fp32."""
     if name == "auto":
-        fast, slow = (_seconds(dtype, device) for dtype in (torch.bfloat16, torch.float32))
+        fast, slow = _fastest_products((torch.bfloat16, torch.float32), device)
         name = "bf16" if fast * WORTH < slow else "fp32"
     return torch.bfloat16 if name == "bf16" else torch.float32
 
 
-def _seconds(dtype: torch.dtype, device: torch.device) -> float:
-    """The fastest of a few matrix products, which are large if launching one takes time."""
-    size = 256 if device.type == "cpu" else 4096
-    matrix = torch.ones(size, size, dtype=dtype, device=device)
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        (matrix @ matrix)[0, 0].item()
-        times.append(time.perf_counter() - start)
-    return min(times)
+def _fastest_products(dtypes: Sequence[torch.dtype], device: torch.device) -> list[float]:
+    """The seconds of the fastest of some matrix products, for each type.
+
+    The types take turns, so that other work on the machine disturbs them alike. The products are
+    large where launching one takes time.
+    """
+    size = 512 if device.type == "cpu" else 4096
+    matrices = [torch.ones(size, size, dtype=dtype, device=device) for dtype in dtypes]
+    fastest = [float("inf")] * len(dtypes)
+    for _ in range(ROUNDS):
+        for index, matrix in enumerate(matrices):
+            start = time.perf_counter()
+            (matrix @ matrix)[0, 0].item()
+            fastest[index] = min(fastest[index], time.perf_counter() - start)
+    return fastest
 
 
 def move(tensor: Tensor, device: torch.device) -> Tensor:
