@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import torch
@@ -47,8 +48,12 @@ def choose_device(name: str = "auto") -> torch.device:
     return device
 
 
+@cache
 def choose_precision(name: str, device: torch.device) -> torch.dtype:
-    """`auto` is bf16 if a matrix product in bf16 is measured to be faster, else fp32."""
+    """`auto` is bf16 if a matrix product in bf16 is measured to be faster, else fp32.
+
+    It is measured once in a process, so that the networks of a table have one precision.
+    """
     if name == "auto":
         fast, slow = _fastest_products((torch.bfloat16, torch.float32), device)
         name = "bf16" if fast * WORTH < slow else "fp32"

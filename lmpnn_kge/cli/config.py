@@ -54,19 +54,17 @@ def list_(command: str) -> None:
 @setting_option
 def show(command: str, name: str, backbone: str | None, settings: tuple[str, ...]) -> None:
     """Print every setting that a command would use, with its reason, as YAML."""
-    from lmpnn_kge.settings.files import DEFAULT, explain
+    from lmpnn_kge.settings.files import explain, files_for_score
     from lmpnn_kge.settings.kinds import KINDS
     from lmpnn_kge.settings.values import parse_settings
 
-    names = [DEFAULT]
+    is_distance = False
     if backbone is not None:
         if command != "pretrain":
             raise click.UsageError("--backbone applies to --for pretrain only")
         from lmpnn_kge.backbones.discovery import backbone_class
         from lmpnn_kge.backbones.messages import ScoreType
 
-        if backbone_class(backbone).score_type is ScoreType.DISTANCE:
-            names.append("distance")
-    if name != DEFAULT:
-        names.append(name)
+        is_distance = backbone_class(backbone).score_type is ScoreType.DISTANCE
+    names = files_for_score(is_distance, name)
     click.echo(explain(KINDS[command], names, parse_settings(settings)), nl=False)

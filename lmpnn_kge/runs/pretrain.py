@@ -24,7 +24,7 @@ from lmpnn_kge.device import choose_device, describe_device
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.listener import SILENT, Listener
-from lmpnn_kge.settings.files import DEFAULT, load_settings
+from lmpnn_kge.settings.files import files_for_score, load_settings
 from lmpnn_kge.settings.kinds import PretrainSettings
 from lmpnn_kge.training.embedding import EmbeddingTask
 from lmpnn_kge.training.folder import PRETRAINING, RunFolder, is_run
@@ -32,7 +32,7 @@ from lmpnn_kge.training.loop import Loop
 from lmpnn_kge.training.penalty import MOST_TRIPLES, USUAL, choose_penalty
 from lmpnn_kge.training.provenance import PretrainProvenance
 from lmpnn_kge.training.questions import Batch
-from lmpnn_kge.training.resume import begin_or_resume
+from lmpnn_kge.training.resume import begin_or_resume, changed_settings
 
 #: LibKGE's name for the mean reciprocal rank with the triples of all splits filtered out.
 METRIC = "mean_reciprocal_rank_filtered_with_test"
@@ -75,8 +75,8 @@ def pretrain(
         raise RunError(f"{graph.folder} has no training triples to learn from")
     wanted = pretrain_settings(backbone_class, config, settings or {})
     if is_run(state, PRETRAINING) and config is None:  # settings not given stay as they were
-        given = {key: getattr(wanted, key) for key in settings or {}}
-        wanted = dataclasses.replace(RunFolder.open(state, PRETRAINING).settings, **given)
+        before = RunFolder.open(state, PRETRAINING).settings
+        wanted = changed_settings(before, wanted, settings or {})
     if wanted.penalty is None and not _can_choose(graph):
         wanted = dataclasses.replace(wanted, penalty=USUAL)
     _check_writable(file, backbone, backbone_class, wanted, graph)
@@ -157,10 +157,8 @@ def pretrain_settings(
     backbone_class: type[Backbone], config: str | Path | None, settings: Mapping[str, Any]
 ) -> PretrainSettings:
     """The defaults for the backbone's type of score, with the changes of a file and of settings."""
-    inner = backbone_class.score_type is ScoreType.INNER_PRODUCT
-    names: list[str | Path] = [DEFAULT, *([] if inner else ["distance"])]
-    names += [] if config in (None, DEFAULT) else [config]
-    return load_settings(PretrainSettings, names, settings)
+    is_distance = backbone_class.score_type is ScoreType.DISTANCE
+    return load_settings(PretrainSettings, files_for_score(is_distance, config), settings)
 
 
 def _check_writable(

@@ -67,11 +67,11 @@ class Run:
         backbone = _open_backbone(run, file, vocabulary, is_other=bool(notes))
         model = Lmpnn(backbone, run.settings, dtype=precision(run.provenance)).on(chosen)
         load_best(model, run)
-        graph = dataset or run.provenance.dataset
-        found = None if graph is None else find_moved(graph, run.path)
-        if dataset is not None and found is None:
-            found = Path(dataset)  # so that opening it says what is wrong
-        return cls(run, LmpnnMethod.of(model, run.settings), vocabulary, found, tuple(notes))
+        graph = None if dataset is None else Path(dataset)
+        if graph is None and run.provenance.dataset is not None:
+            recorded = find_moved(run.provenance.dataset, run.path)
+            graph = recorded if recorded.exists() else None
+        return cls(run, LmpnnMethod.of(model, run.settings), vocabulary, graph, tuple(notes))
 
     def __repr__(self) -> str:
         source = self.folder.provenance
@@ -117,7 +117,7 @@ class Run:
     def queries(self, split: str, folder: str | Path | None = None) -> tuple[QueryStore, list[str]]:
         """A split of the run's own queries or of others in the rows of its backbone, and notes."""
         own = self.folder.provenance.queries.folder
-        store = QueryStore.open(folder or find_moved(own, self.folder.path) or own)
+        store = QueryStore.open(folder or find_moved(own, self.folder.path))
         wanted = dataclasses.replace(store, splits={split: store.queries(split)})
         renumbered, notes = renumber_queries(wanted, self.vocabulary)
         source = self.folder.provenance.queries
@@ -213,8 +213,11 @@ def precision(provenance: RunProvenance) -> torch.dtype:
     return torch.bfloat16 if provenance.precision == "bf16" else torch.float32
 
 
-def find_moved(recorded: str | Path, run: Path) -> Path | None:
-    """A recorded file or folder, or one of the same name and parents near a run that was moved."""
+def find_moved(recorded: str | Path, run: Path) -> Path:
+    """A recorded file or folder, or one of the same name and parents near a run that was moved.
+
+    If there is neither, the recorded path, so that opening it says what is missing.
+    """
     path = Path(recorded)
     if path.exists():
         return path
@@ -224,7 +227,7 @@ def find_moved(recorded: str | Path, run: Path) -> Path | None:
             candidate = nearby.joinpath(*path.parts[-depth:])
             if candidate.exists():
                 return candidate
-    return None
+    return path
 
 
 def _find_checkpoint(
@@ -233,7 +236,7 @@ def _find_checkpoint(
     """The checkpoint of a run, and a note if it is not the file that the run was trained on."""
     recorded = run.provenance.checkpoint
     file = find_moved(recorded.file, run.path) if given is None else Path(given)
-    if file is None or not file.is_file():
+    if not file.is_file():
         raise RunError(
             f"the checkpoint of {run.path} is not at {given or recorded.file}; say where it is "
             "with --checkpoint"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from lmpnn_kge.training.folder import RUN, RunFolder, check_new, is_run
 from lmpnn_kge.training.lmpnn import LmpnnTask, load_best
 from lmpnn_kge.training.loop import Loop
 from lmpnn_kge.training.provenance import RunProvenance
-from lmpnn_kge.training.resume import begin_or_resume
+from lmpnn_kge.training.resume import begin_or_resume, changed_settings
 
 
 def train(
@@ -67,8 +66,7 @@ def train(
     if before is None and resume and is_run(out, RUN):
         before = RunFolder.open(out, RUN)
     if before is not None and config is None:  # settings that are not given stay as they were
-        given = {key: getattr(wanted, key) for key in settings or {}}
-        wanted = dataclasses.replace(before.settings, **given)
+        wanted = changed_settings(before.settings, wanted, settings or {})
     return train_on(inputs, wanted, out, device=device, resume=resume, listener=listener)
 
 

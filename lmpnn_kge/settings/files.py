@@ -37,6 +37,15 @@ def load_settings(
     return make_settings(kind, {**values, **(settings or {})})
 
 
+def files_for_score(is_distance: bool, config: str | Path | None = None) -> list[str | Path]:
+    """The default configurations for a type of score, and a user's choice over them.
+
+    Only pretraining has other defaults for models that score by distances.
+    """
+    own = [] if config in (None, DEFAULT) else [config]
+    return [DEFAULT, *(["distance"] if is_distance else []), *own]
+
+
 def explain(kind: type[Settings], names: Iterable[str | Path], settings: Mapping[str, Any]) -> str:
     """All settings as YAML, each under the reason that the file it comes from gives for it."""
     names = list(names)

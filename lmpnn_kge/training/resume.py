@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -37,6 +37,11 @@ def begin_or_resume(
         folder.check_inputs(provenance, vocabulary)
         folder.check_settings(dataclasses.replace(settings, epochs=folder.settings.epochs))
         yield _with_epochs(folder, settings)
+
+
+def changed_settings(before: S, wanted: S, given: Iterable[str]) -> S:
+    """The settings a run began with, and the given ones as they are wanted now."""
+    return dataclasses.replace(before, **{key: getattr(wanted, key) for key in given})
 
 
 def _with_epochs(folder: RunFolder[S, P], settings: S) -> RunFolder[S, P]:

@@ -14,7 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, safe_open, save_file
 
-from lmpnn_kge import ConfigError, FileError, Listener, Run, RunError, train
+from lmpnn_kge import ConfigError, FileError, Listener, LmpnnError, Run, RunError, train
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.queries.store import QueryStore, write_store
 from lmpnn_kge.training import loop
@@ -31,6 +31,7 @@ from ..toy_runs import (
     partials,
     result_of,
     start,
+    tiny,
     train_tiny,
 )
 
@@ -240,6 +241,19 @@ def test_other_queries_are_another_run(run, here, toy_queries, whole):
     shutil.copytree(toy_queries, here / "moved")
     train(out=run, resume=True, queries=here / "moved")
     assert result_of(run) == result_of(whole)
+
+
+@pytest.mark.parametrize("lost", ["queries", "rotate.pt"])
+def test_a_run_that_lost_an_input_names_it_and_makes_nothing_in_its_place(here, toy_queries, lost):
+    shutil.copytree(TOY / "dataset", here / "data" / "toykg")
+    shutil.copytree(toy_queries, here / "queries")
+    shutil.copy(ROTATE, here / "rotate.pt")
+    more = {"dataset": here / "data" / "toykg", "queries": here / "queries"}
+    train(here / "rotate.pt", out=here / "run", settings=tiny(epochs=0), **more)
+    (here / lost).rename(here / f"other {lost}")
+    with pytest.raises(LmpnnError, match=lost):
+        train(out=here / "run", resume=True)
+    assert [path.name for path in (here / "data").iterdir()] == ["toykg"]
 
 
 def test_another_dataset_is_another_run(here, toy_queries):
