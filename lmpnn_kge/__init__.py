@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lmpnn_kge.backbones.safetensors import save_backbone
     from lmpnn_kge.errors import (
         BackboneError,
+        CalibrationError,
         CheckpointError,
         ConfigError,
         DatasetError,
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from lmpnn_kge.runs.answer import Answer
     from lmpnn_kge.runs.ask import ask
     from lmpnn_kge.runs.baselines import evaluate_method
+    from lmpnn_kge.runs.predict import predict
+    from lmpnn_kge.runs.predictions import Prediction, Predictions
     from lmpnn_kge.runs.pretrain import pretrain
     from lmpnn_kge.runs.run import Run
     from lmpnn_kge.runs.train import train
@@ -49,6 +52,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "Answer": "runs.answer",
     "BackboneError": "errors",
+    "CalibrationError": "errors",
     "CheckpointError": "errors",
     "ConfigError": "errors",
     "DatasetError": "errors",
@@ -57,6 +61,8 @@ _MODULES = {
     "Listener": "listener",
     "LmpnnError": "errors",
     "PluginError": "errors",
+    "Prediction": "runs.predictions",
+    "Predictions": "runs.predictions",
     "QueryError": "errors",
     "QueryStore": "queries.store",
     "Ranking": "backbones.link_prediction",
@@ -69,6 +75,7 @@ _MODULES = {
     "make_table": "tables.make",
     "open_backbone": "backbones.open",
     "parse": "query.parser",
+    "predict": "runs.predict",
     "pretrain": "runs.pretrain",
     "rank_triples": "backbones.link_prediction",
     "read_checkpoint": "backbones.open",
@@ -86,6 +93,7 @@ _RENAMED = {"LibkgeDataset": "KnowledgeGraph", "load_backbone": "backbone_class"
 __all__ = [
     "Answer",
     "BackboneError",
+    "CalibrationError",
     "CheckpointError",
     "ConfigError",
     "DatasetError",
@@ -94,6 +102,8 @@ __all__ = [
     "Listener",
     "LmpnnError",
     "PluginError",
+    "Prediction",
+    "Predictions",
     "QueryError",
     "QueryStore",
     "Ranking",
@@ -107,6 +117,7 @@ __all__ = [
     "make_table",
     "open_backbone",
     "parse",
+    "predict",
     "pretrain",
     "rank_triples",
     "read_checkpoint",

@@ -1,4 +1,4 @@
-"""The demonstration: graph, embedding, queries, network, figures and answers, from nothing.
+"""The demonstration: graph, embedding, queries, network, figures, answers and a reason.
 
 Finished parts that an earlier demonstration left in the folder are reused.
 """
@@ -13,17 +13,20 @@ from lmpnn_kge.backbones.discovery import backbone_class
 from lmpnn_kge.backbones.messages import ScoreType
 from lmpnn_kge.backbones.open import open_backbone
 from lmpnn_kge.errors import LmpnnError, RunError
+from lmpnn_kge.files import write_file
 from lmpnn_kge.graph.geography import NAME, write_geography
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.frequency import Frequency
+from lmpnn_kge.methods.names import FREQUENCY, HYBRID, SEARCH
 from lmpnn_kge.methods.rank import evaluate_split
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.methods.text_table import Table
-from lmpnn_kge.reports.document import Block, Heading
+from lmpnn_kge.query.draw_reasons import draw_reasons
+from lmpnn_kge.reports.document import Block, Figure, Heading
 from lmpnn_kge.reports.report import write_report
 from lmpnn_kge.reports.sections import Section
-from lmpnn_kge.runs.answer import Answer
+from lmpnn_kge.runs.answer import Answer, AnswerList
 from lmpnn_kge.runs.pretrain import pretrain
 from lmpnn_kge.runs.run import Run
 from lmpnn_kge.runs.train import train
@@ -34,7 +37,13 @@ QUESTIONS = {
     "Neighbours of Kenya that speak English": "borders(?, Kenya) & speaks(?, English)",
     "Neighbours of Germany without the euro": "borders(Germany, ?) & !currency(?, Euro)",
     "Swiss cities around Zürich": "city_in(?, Switzerland) & near(?, Zürich)",
+    "Capitals of Brazil's neighbours that speak Spanish": (
+        "capital(?x, ?) & borders(?x, Brazil) & speaks(?x, Spanish)"
+    ),
 }
+
+#: The question whose answers are explained: the only one with a variable besides `?`.
+EXPLAINED = [*QUESTIONS.values()][-1]
 
 #: Answers shown for each question.
 SHOWN = 6
@@ -46,9 +55,10 @@ class Demonstration:
 
     run: Run
     checkpoint: Path
-    results: Results  # of LMPNN on test
-    baseline: Results  # of the frequency baseline on the same queries
-    answers: Mapping[str, list[Answer]]  # by formula
+    results: Mapping[str, Results]  # on the same test queries, by method
+    answers: Mapping[str, AnswerList]  # by formula
+    explained: Answer  # an answer with its reason, which `why` shows
+    why: Path
     report: Path
 
 
@@ -87,26 +97,51 @@ def demonstrate(
     )
     if run.results is None:
         raise RunError(f"{run.folder.path} has no results on test; remove {folder} and start again")
+    results = {"LMPNN": run.results}
+    results |= {method: _tested(run, method, listener) for method in (SEARCH, HYBRID)}
     queries, _ = run.queries("test")
     baseline = evaluate_split(Frequency.of(graph, run.backbone), queries, "test")
-    answers = {formula: run.ask(formula, SHOWN) for formula in QUESTIONS.values()}
+    asked = [*QUESTIONS.values()]
+    answers = dict(zip(asked, run.ask(asked, SHOWN, listener=listener), strict=True))
+    answers[EXPLAINED] = run.ask(EXPLAINED, SHOWN, explain=1, listener=listener)
+    explained = _to_explain(answers[EXPLAINED])
+    picture, why = draw_reasons(explained.reasons), folder / "why.svg"
+    write_file(picture.encode(), why)
     report = write_report(
         [run.folder.path],
         folder / "report",
         title="LMPNN on countries and cities",
-        sections=[_answer_section(answers)],
-        beside={"frequency": baseline},
+        sections=[_answer_section(answers, explained, picture)],
+        beside={FREQUENCY: baseline},
     )
-    return Demonstration(run, checkpoint, run.results, baseline, answers, report)
+    results[FREQUENCY] = baseline
+    return Demonstration(run, checkpoint, results, answers, explained, why, report)
 
 
-def _answer_section(answers: Mapping[str, list[Answer]]) -> Section:
+def _tested(run: Run, method: str, listener: Listener) -> Results:
+    """The results of a method on test, which the run keeps."""
+    results = run.kept_results(method)
+    if results is None:
+        results = run.evaluate("test", method=method, listener=listener)
+        run.keep_results(method, results)
+    return results
+
+
+def _to_explain(answers: AnswerList) -> Answer:
+    """The best predicted answer that has a reason, or a known one if there is none."""
+    return min((a for a in answers if a.reasons), key=lambda answer: bool(answer.known))
+
+
+def _answer_section(answers: Mapping[str, AnswerList], explained: Answer, picture: str) -> Section:
     """The questions with their answers, for the report."""
     blocks: list[Block] = []
     for question, formula in QUESTIONS.items():
-        rows = [(a.label, f"{a.score:.3f}", a.mark) for a in answers[formula]]
-        blocks += [Heading(question, 3), Table(["answer", "score", "is"], rows, caption=formula)]
-    return Section("Questions", blocks)
+        pairs = zip(answers[formula], answers[formula].figures, strict=True)
+        rows = [(answer.label, figure, answer.mark) for answer, figure in pairs]
+        header = ["answer", "probability", "is"]
+        blocks += [Heading(question, 3), Table(header, rows, caption=formula)]
+    caption = f"Why {explained.label} may answer the last question."
+    return Section("Questions", [*blocks, Figure("why", picture, caption)])
 
 
 def _open_graph(dataset: Path) -> KnowledgeGraph:

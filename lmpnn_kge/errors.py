@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import reprlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 
 class LmpnnError(Exception):
@@ -39,14 +39,25 @@ class RunError(LmpnnError):
     """A run that cannot be started, resumed or evaluated."""
 
 
+class CalibrationError(LmpnnError):
+    """Scores that cannot be made into probabilities, or a file of such that is damaged."""
+
+
 class QueryError(LmpnnError):
     """A formula that cannot be read or answered; it can point at a position in the text."""
 
     def __init__(self, message: str, text: str | None = None, column: int = 0):
         super().__init__(message if text is None else f"{message} (column {column + 1})")
-        self.excerpt = None
+        self.excerpt: str | None = None
         if text is not None:
             self.excerpt = f"{printable(text)}\n{' ' * len(printable(text[:column]))}^"
+
+    def within(self, place: str) -> QueryError:
+        """The same error with the place of the formula among others."""
+        error = QueryError(f"{place}: {self}")
+        error.excerpt = self.excerpt
+        error.__cause__ = self
+        return error
 
 
 def short(value: object, most: int = 200) -> str:
@@ -69,9 +80,13 @@ def printable(text: str) -> str:
     )
 
 
-def nearest(wrong: str, valid: Collection[str]) -> str:
-    """The end of an error about an unknown name among many: the most similar names."""
-    near = _close(wrong, valid, 3)
+def nearest(wrong: str, valid: Collection[str], prefer: Callable[[str], bool] | None = None) -> str:
+    """The end of an error about an unknown name among many: the most similar names.
+
+    Among similar names, those to prefer come first.
+    """
+    near = _close(wrong, valid, 3 if prefer is None else 10)
+    near = near if prefer is None else sorted(near, key=prefer, reverse=True)[:3]
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 

@@ -68,7 +68,7 @@ class Reader:
         for language, block in _BLOCK.findall(text):
             if language == "python":
                 exec(block, names)
-            elif language == "yaml":  # its first line is a comment with its name
+            elif language in ("yaml", "txt"):  # its first line is a comment with its name
                 Path(block.splitlines()[0].removeprefix("# ")).write_text(block)
             elif language == "console":
                 self._console(block)

@@ -1,16 +1,19 @@
 """From nothing to answers."""
 
+import re
 import shlex
 
 import pytest
 
 from lmpnn_kge import backbone_class, demo
+from lmpnn_kge.query.patterns import BETAE
+from lmpnn_kge.runs import inputs
 from lmpnn_kge.runs import pretrain as pretraining
 from lmpnn_kge.runs.train import train
 from lmpnn_kge.settings.files import load_config, load_settings
 
 from .test_docs import README, shell_lines
-from .toy_runs import cli
+from .toy_runs import cli, sample_few
 
 
 @pytest.fixture(autouse=True)
@@ -27,24 +30,46 @@ def small(monkeypatch):
         lambda *arguments, **options: train(*arguments, settings={"epochs": 1}, **options),
     )
     assert load_config("tiny").epochs > 1
+    monkeypatch.setattr(
+        inputs,
+        "sample_store",
+        lambda graph, folder, **options: sample_few(graph, folder, 20, BETAE),
+    )
+
+
+def times(folder):
+    """When each file was written that a second demonstration must not write again."""
+    runs = [*folder.rglob("*.safetensors"), *folder.glob("demo/run-*/*.json")]
+    return {path: path.stat().st_mtime_ns for path in runs}
 
 
 def test_a_demonstration_goes_the_whole_way_and_is_not_repeated(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     first = cli("demo")
     assert "MRR on test queries" in first.stdout
-    assert first.stdout.count("frequency ") == 2  # types without and with negation
-    assert "`frequency` ranks entities" in first.stdout
+    for method in ("LMPNN", "search", "hybrid", "frequency"):
+        rows = [line for line in first.stdout.splitlines() if re.match(rf"{method} +\d", line)]
+        assert len(rows) == 2, "types without and with negation"
+    assert "frequency ranks entities" in first.stdout
+    assert re.search(r"^ +\d+\.\d%  ", first.stdout, re.MULTILINE), "probabilities"
+    assert re.search(r"Why .*\?\n  (known|predicted \S+) +capital\(", first.stdout)
     for question, formula in demo.QUESTIONS.items():
         assert question in first.stdout
         assert formula in first.stdout
     assert "lmpnn-kge ask demo/run-" in first.stdout
-    assert (tmp_path / "demo" / "report" / "report.html").is_file()
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")}
+    report = (tmp_path / "demo" / "report" / "report.md").read_text()
+    for words in ("| run-complex, hybrid ", "## Probabilities", "](report-why.svg)"):
+        assert words in report
+    picture = (tmp_path / "demo" / "why.svg").read_text()
+    assert picture == (tmp_path / "demo" / "report" / "report-why.svg").read_text()
+    assert "Brazil" in picture
+    before = times(tmp_path)
+    assert {"hybrid.json", "edges.json", "test-search.json"} <= {path.name for path in before}
     second = cli("demo")
     assert "epoch" not in second.stderr
+    assert "fitting" not in second.stderr
     assert second.stdout == first.stdout
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")} == before
+    assert times(tmp_path) == before
     asked = [line for line in shell_lines(README) if " ask demo/" in line]
     assert asked
     for line in asked:  # what README asks of the demonstration

@@ -22,6 +22,7 @@ ROOMS = [
     "device",
     "lmpnn",
     "methods",
+    "search",
     "training",
     "runs",
     "reports",

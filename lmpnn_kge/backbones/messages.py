@@ -100,30 +100,36 @@ class Messages(Embedding, ABC):
             tails = self.project(tails, self._ids(relations).expand(len(tails)))
         return -self.distance(estimates, tails)
 
-    def score_entities(self, estimates: Tensor, relations: Ids | None = None) -> Tensor:
-        """Score φ of each estimate [n, d] against every entity -> [n, E].
+    def score_entities(
+        self, estimates: Tensor, relations: Ids | None = None, among: Tensor | None = None
+    ) -> Tensor:
+        """Score φ of each estimate [n, d] against every entity -> [n, E], or those among ids [m].
 
         relations has the same meaning as in `score_pairs`.
         """
+        entities = self.entities if among is None else self.entities[among]
         if self.score_type is ScoreType.INNER_PRODUCT:
-            return estimates @ self.entities.T
+            return estimates @ entities.T
         if relations is None or not self.projects:
-            return -all_pairs(self.distance, estimates, self.entities)
+            return -all_pairs(self.distance, estimates, entities)
         ids = self._ids(relations).expand(len(estimates))
-        scores = estimates.new_empty(len(ids), self.num_entities)
+        scores = estimates.new_empty(len(ids), len(entities))
         for relation in ids.unique():  # rows of one relation share the projected entities
             rows = ids == relation
             distance = partial(self._projected_distance, relation)
-            scores[rows] = -all_pairs(distance, estimates[rows], self.entities)
+            scores[rows] = -all_pairs(distance, estimates[rows], entities)
         return scores
 
     def _projected_distance(self, relation: Tensor, estimates: Tensor, tails: Tensor) -> Tensor:
         return self.distance(estimates, self.project(tails, relation))
 
-    def score_tails(self, heads: Ids, relations: Ids) -> Tensor:
-        """Score φ(h, r, ·) of head ids [n] and relation ids [n] against every entity -> [n, E]."""
+    def score_tails(self, heads: Ids, relations: Ids, among: Tensor | None = None) -> Tensor:
+        """Score φ(h, r, ·) of head ids [n] and relation ids [n] against every entity -> [n, E].
+
+        With among, only against the entities of these ids [m] -> [n, m].
+        """
         estimates = self.message(self.entities[self._ids(heads)], relations)
-        return self.score_entities(estimates, relations)
+        return self.score_entities(estimates, relations, among)
 
     def score_heads(self, relations: Ids, tails: Ids) -> Tensor:
         """Score φ(·, r, t) of relation ids [n] and tail ids [n] against every entity -> [n, E]."""

@@ -23,6 +23,7 @@ from lmpnn_kge.cli.draw import draw
 from lmpnn_kge.cli.evaluate import evaluate
 from lmpnn_kge.cli.inspect import inspect
 from lmpnn_kge.cli.loaders import loaders
+from lmpnn_kge.cli.predict import predict
 from lmpnn_kge.cli.pretrain import pretrain
 from lmpnn_kge.cli.queries import queries
 from lmpnn_kge.cli.report import report
@@ -81,7 +82,7 @@ def main() -> None:
 
 
 for command in (
-    answer, ask, backbones, config, demo, draw, evaluate, inspect, loaders, pretrain, queries,
-    report, sample, split, table, train,
+    answer, ask, backbones, config, demo, draw, evaluate, inspect, loaders, predict, pretrain,
+    queries, report, sample, split, table, train,
 ):  # fmt: skip
     main.add_command(command)

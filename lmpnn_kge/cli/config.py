@@ -10,7 +10,7 @@ from lmpnn_kge.cli.text import Group
 for_option = click.option(
     "--for",
     "command",
-    type=click.Choice(["train", "pretrain", "cqd"]),
+    type=click.Choice(["train", "pretrain", "cqd", "search"]),
     default="train",
     show_default=True,
     help="Command or method whose settings to show.",

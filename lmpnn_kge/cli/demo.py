@@ -14,18 +14,15 @@ from lmpnn_kge.errors import printable
 if TYPE_CHECKING:
     from lmpnn_kge.demo import Demonstration
 
-#: A question to try next: capitals of Brazil's neighbours that speak Spanish.
-NEXT = "capital(?x, ?) & borders(?x, Brazil) & speaks(?x, Spanish)"
-
 
 @click.command()
 @click.option("--backbone", metavar="NAME", help="Backbone to use; default: complex.")
 @out_option("DIR", "Folder to write everything to.", default="demo", show_default=True)
 @device_option
 def demo(backbone: str | None, out: str, device: str) -> None:
-    """Embed a graph of countries and cities, train LMPNN on it, and ask it questions.
+    """Embed a graph of countries and cities, train LMPNN on it, and ask questions.
 
-    This takes one to a few minutes. Finished parts in DIR are reused.
+    This takes a few minutes. Finished parts in DIR are reused.
     """
     from lmpnn_kge.backbones.discovery import first_backbone
     from lmpnn_kge.demo import demonstrate
@@ -41,22 +38,35 @@ def demo(backbone: str | None, out: str, device: str) -> None:
 
 
 def _print(shown: Demonstration) -> None:
-    from lmpnn_kge.demo import QUESTIONS
+    from lmpnn_kge.demo import EXPLAINED, QUESTIONS
     from lmpnn_kge.methods.results import compare
 
-    rows = {"LMPNN": [shown.results], "frequency": [shown.baseline]}
+    rows = {method: [results] for method, results in shown.results.items()}
     click.echo(f"MRR on test queries, in percent:\n\n{compare(rows)}\n")
-    click.echo("`frequency` ranks entities by how often they end the question's last relation.\n")
+    click.echo(
+        "search uses the scores of the embedding as truths of edges; hybrid has learnt on\n"
+        "valid queries to do that better; frequency ranks entities by how often they end\n"
+        "the last relation of a query.\n"
+    )
     for question, formula in QUESTIONS.items():
         click.echo(f"{question}\n  {formula}")
-        for answer in shown.answers[formula]:
-            click.echo(f"  {answer.score:6.3f}  {printable(answer.label):<24} {answer.mark}")
+        answers = shown.answers[formula]
+        width = max(len(printable(answer.label)) for answer in answers)
+        for answer, figure in zip(answers, answers.figures, strict=True):
+            click.echo(f"  {figure:>6}  {printable(answer.label):<{width}}  {answer.mark}")
         click.echo()
-    click.echo("known: follows from the training edges")
-    click.echo("confirmed, contradicted: by the edges that were held out\n")
+    click.echo(f"Why {printable(shown.explained.label)}?")
+    for line in shown.explained.reasons[0].lines():
+        click.echo(f"  {printable(line)}")
+    click.echo(
+        "\nThe figure before an answer is its probability. A known answer follows from the\n"
+        "training edges; with negation it has none, because a missing edge may deny it.\n"
+    )
+    click.echo(f"reason: {printable(str(shown.why))}")
     click.echo(f"report: {printable(str(shown.report))}\n")
     run = str(shown.run.folder.path)
     click.echo("next:")
-    click.echo(f"  {command_line('ask', run, NEXT)}")
+    click.echo(f"  {command_line('ask', run, '--explain', EXPLAINED)}")
+    click.echo(f"  {command_line('predict', run, '--relation', 'borders')}")
     click.echo(f"  {command_line('evaluate', run, '--split', 'valid')}")
     click.echo(f"  {command_line('inspect', str(shown.checkpoint))}")

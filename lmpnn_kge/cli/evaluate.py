@@ -10,25 +10,25 @@ import click
 
 from lmpnn_kge.cli.options import device_option, given_settings, json_option, setting_option
 from lmpnn_kge.cli.progress import terminal
+from lmpnn_kge.methods.names import LMPNN, OF_CHECKPOINT, OF_RUN
 
 if TYPE_CHECKING:
     from lmpnn_kge.listener import Listener
     from lmpnn_kge.methods.results import Results
     from lmpnn_kge.settings.kinds import UnionMode
 
-LMPNN = "lmpnn"
-
 
 @click.command()
 @click.argument("run", type=click.Path(), required=False)
 @click.option(
     "--method",
-    type=click.Choice([LMPNN, "cqd", "cqd-beam", "frequency"]),
+    type=click.Choice([LMPNN, *OF_CHECKPOINT]),
     default=LMPNN,
     show_default=True,
-    help="lmpnn is the network of RUN. The others need no RUN: cqd and cqd-beam apply fuzzy logic "
-    "to the scores of the checkpoint; frequency ranks entities by how often they end the last "
-    "relation of the query.",
+    help="lmpnn is the network of RUN. The others need a checkpoint only, but search, hybrid and "
+    "cqd-beam also take that of RUN. search uses scores as truths of edges; hybrid has learnt on "
+    "valid queries to do that better; cqd and cqd-beam apply fuzzy logic to plain scores; "
+    "frequency ranks entities by how often they end the last relation of the query.",
 )
 @click.option(
     "--checkpoint",
@@ -45,7 +45,7 @@ LMPNN = "lmpnn"
     "--dataset",
     type=click.Path(),
     metavar="DIR",
-    help="Graph of the method's checkpoint; default: found by the name in it.",
+    help="Graph of the checkpoint; default: found by the name in it, or that of RUN.",
 )
 @click.option(
     "--split",
@@ -89,24 +89,28 @@ def evaluate(
     """Rank the hard answers of a split: MRR and Hits by query type.
 
     `evaluate RUN` evaluates the trained network of a run. `evaluate --method NAME --checkpoint
-    FILE` evaluates a method that needs no training on a checkpoint; `config show --for cqd` prints
-    the settings of cqd and cqd-beam.
+    FILE` evaluates a method on a checkpoint. What search and hybrid need is fitted on valid queries
+    when they are first used, and kept in RUN or beside the checkpoint. `config show --for search`
+    and `--for cqd` print the settings of the methods.
     """
-    trained = method == LMPNN
-    if trained and run is None:
+    if run is None and method == LMPNN:
         raise click.UsageError("give a RUN, or a --method that needs none")
-    if not trained and run is not None:
+    if run is not None and method not in OF_RUN:
         raise click.UsageError(f"--method {method} takes a --checkpoint, not a RUN")
-    if not trained and checkpoint is None:
+    if run is None and checkpoint is None:
         raise click.UsageError(f"--method {method} needs --checkpoint FILE")
-    foreign = {"--backbone": backbone, "--dataset": dataset, "--set": settings or None}
-    for option, value in foreign.items() if trained else [("--union", union)]:
+    foreign = {} if run is None else {"--backbone": backbone, "--set": settings or None}
+    for option, value in foreign.items():
         if value is not None:
-            raise click.UsageError(f"{option} does not apply to --method {method}")
+            raise click.UsageError(f"{option} does not apply to a RUN")
+    if union is not None and method != LMPNN:
+        raise click.UsageError(f"--union does not apply to --method {method}")
     started = time.monotonic()
     with terminal() as listener:
         if run is not None:
-            results = _evaluate_run(run, checkpoint, split, queries, limit, union, device, listener)
+            results = _evaluate_run(
+                run, method, checkpoint, dataset, split, queries, limit, union, device, listener
+            )
         else:
             from lmpnn_kge.runs.baselines import evaluate_method
 
@@ -127,7 +131,9 @@ def evaluate(
 
 def _evaluate_run(
     folder: str,
+    method: str,
     checkpoint: str | None,
+    dataset: str | None,
     split: str,
     queries: str | None,
     limit: int | None,
@@ -137,11 +143,16 @@ def _evaluate_run(
 ) -> Results:
     from lmpnn_kge.runs.run import Run
 
-    run = Run.open(folder, checkpoint=checkpoint, device=device)
+    run = Run.open(folder, checkpoint=checkpoint, dataset=dataset, device=device)
     store, notes = run.queries(split, queries)
     for note in (*run.notes, *notes):
         listener.note(note)
-    return run.evaluate(split, queries=store, union=union, limit=limit, listener=listener)
+    results = run.evaluate(
+        split, queries=store, method=method, union=union, limit=limit, listener=listener
+    )
+    if method != LMPNN and split == "test" and queries is None and limit is None:
+        run.keep_results(method, results)
+    return results
 
 
 def _print(results: Results, seconds: float, as_json: bool) -> None:

@@ -42,6 +42,13 @@ if TYPE_CHECKING:
     "the checkpoint.",
 )
 @click.option(
+    "--reliability",
+    is_flag=True,
+    help="Fit the probabilities of edges on the valid triples, and print their expected "
+    "calibration error on the test triples, beside that of sigmoids of the scores. The graph is "
+    "found as for --rank.",
+)
+@click.option(
     "--against-libkge",
     is_flag=True,
     help="Compare the scores with those of LibKGE itself, if it is installed.",
@@ -52,6 +59,7 @@ def inspect(
     backbone: str | None,
     dataset: str | None,
     rank: str | None,
+    reliability: bool,
     against_libkge: bool,
     as_json: bool,
 ) -> None:
@@ -60,14 +68,15 @@ def inspect(
     from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 
     checkpoint = read_checkpoint(file)
-    if rank is not None and dataset is None:
-        dataset = str(_dataset_to_rank(checkpoint, rank))
+    purpose = f"--rank {rank}" if rank is not None else "--reliability" if reliability else None
+    if purpose is not None and dataset is None:
+        dataset = str(_dataset_for(checkpoint, purpose))
     graph = None if dataset is None else KnowledgeGraph.open(dataset)
     facts = describe(checkpoint)
     try:
         facts["backbone"], model = find_backbone(checkpoint, backbone)
     except PluginError as error:
-        if backbone is not None or rank is not None or against_libkge:
+        if backbone is not None or purpose is not None or against_libkge:
             raise
         facts["missing"].append(str(error))
     else:
@@ -83,13 +92,16 @@ def inspect(
         if rank is not None:
             assert graph is not None
             facts["ranking"] = _rank(checkpoint, opened, graph, rank)
+        if reliability:
+            assert graph is not None
+            facts["reliability"] = _reliability(opened, graph)
     if as_json:
         click.echo(json.dumps(facts, indent=2, allow_nan=False))
     else:
         _print_facts(facts)
 
 
-def _dataset_to_rank(checkpoint: Checkpoint, split: str) -> Path:
+def _dataset_for(checkpoint: Checkpoint, purpose: str) -> Path:
     """Find the graph of a checkpoint as `train` does; LmpnnError if it is not there."""
     from lmpnn_kge.runs.inputs import find_dataset
 
@@ -98,7 +110,7 @@ def _dataset_to_rank(checkpoint: Checkpoint, split: str) -> Path:
         name = checkpoint.dataset
         reason = f"{name!r} is not in ./data, in $LMPNN_KGE_DATA or beside the checkpoint"
         raise LmpnnError(
-            f"{checkpoint.path}: --rank {split} needs the dataset, but "
+            f"{checkpoint.path}: {purpose} needs the dataset, but "
             f"{'the file does not name it' if name is None else reason}; give its folder with "
             "--dataset DIR"
         )
@@ -156,6 +168,15 @@ def _rank(
     }
 
 
+def _reliability(opened: Backbone, graph: KnowledgeGraph) -> dict[str, Any]:
+    from lmpnn_kge.runs.reliability import measure_edges
+
+    return {
+        population: {name: reliability.to_json() for name, reliability in measured.items()}
+        for population, measured in measure_edges(opened, graph).items()
+    }
+
+
 def _print_facts(facts: dict[str, Any]) -> None:
     validation, ranking = facts["validation"], facts.get("ranking")
     lines = [
@@ -179,5 +200,12 @@ def _print_facts(facts: dict[str, Any]) -> None:
     if ranking:
         hits = "".join(f"  Hits@{k} {ranking[f'hits@{k}']:.4f}" for k in (1, 3, 10))
         lines.append(("ranking", f"{ranking['split']}: MRR {ranking['mrr']:.4f}{hits}"))
+    for population, measured in facts.get("reliability", {}).items():
+        errors = {name: f"{content['error']:.4f}" for name, content in measured.items()}
+        figures = (
+            "{calibrated}, of sigmoids {raw}".format(**errors) if errors else "no test triples"
+        )
+        purpose = {"asked": "edges of reasons", "every": "predicted edges"}[population]
+        lines.append(("calibration", f"{purpose}: expected error {figures}"))
     for name, value in lines:
         click.echo(labelled(name, "not recorded" if value is None else str(value), 12))

@@ -22,6 +22,7 @@ from lmpnn_kge.cli.options import (
 )
 from lmpnn_kge.cli.progress import terminal
 from lmpnn_kge.errors import printable
+from lmpnn_kge.methods.names import OF_CHECKPOINT
 
 
 @click.command()
@@ -51,6 +52,14 @@ from lmpnn_kge.errors import printable
 @out_option(
     "DIR", "Folder of the table; default: tables/NAME-GRAPH, with the backbone if there is one."
 )
+@click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    type=click.Choice(OF_CHECKPOINT),
+    help="Also evaluate this method on every checkpoint, without training a network; can be "
+    "repeated. `evaluate --help` explains the methods.",
+)
 @beside_option
 @device_option
 def table(
@@ -65,6 +74,7 @@ def table(
     seed: int | None,
     seeds: int | None,
     out: str | None,
+    methods: tuple[str, ...],
     beside: tuple[str, ...],
     device: str,
 ) -> None:
@@ -91,6 +101,7 @@ def table(
                 seeds=seeds,
                 out=out,
                 device=device,
+                methods=methods,
                 beside=read_beside(beside),
                 listener=listener,
             )

@@ -39,6 +39,12 @@ class Answers:
         """The query that each value answers."""
         return np.repeat(np.arange(len(self)), self.counts)
 
+    def mask(self, entities: int) -> Mask:
+        """Whether each of so many entities answers each query, [n, E]."""
+        mask = np.zeros((len(self), entities), bool)
+        mask[self.owners, self.values] = True
+        return mask
+
     def places(self, queries: Int64s) -> tuple[Int64s, Int64s]:
         """All answers of some queries: for each, the index of its query and its position."""
         first = self.offsets[queries]

@@ -12,8 +12,11 @@ import numpy.typing as npt
 from lmpnn_kge.errors import DatasetError, QueryError, choices
 from lmpnn_kge.graph.answers import Answers
 from lmpnn_kge.graph.triples import SPLITS, both_directions
+from lmpnn_kge.query.formula import FREE
+from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.query.sql import pattern_sql
+from lmpnn_kge.query.reason import Witness
+from lmpnn_kge.query.sql import pattern_sql, witness_sql
 
 Ints = npt.NDArray[np.integer[Any]]
 
@@ -47,7 +50,7 @@ class Database:
         self, pattern: Pattern, constants: Ints, relations: Ints, split: str = "test"
     ) -> Answers:
         """Answer queries of a pattern, given by their constants [n, c] and relations [n, r]."""
-        edges = f"SELECT s, p, o FROM triples WHERE level <= {_level(split)}"
+        edges = f"SELECT s, p, o FROM triples WHERE level <= {level_of(split)}"
         return self._run(pattern, constants, relations, edges, priced=False)
 
     def missing_edges(
@@ -55,30 +58,57 @@ class Database:
     ) -> Answers:
         """The answers on the full graph, with the number of atoms that need an unobserved edge."""
         edges = (
-            f"SELECT s, p, o, (level > {_level(observed)})::INTEGER AS cost FROM triples "
-            f"WHERE level <= {_level(full)}"
+            f"SELECT s, p, o, (level > {level_of(observed)})::INTEGER AS cost FROM triples "
+            f"WHERE level <= {level_of(full)}"
         )
         return self._run(pattern, constants, relations, edges, priced=True)
+
+    def witnesses(
+        self,
+        pattern: Pattern,
+        constants: Ints,
+        relations: Ints,
+        answers: Ints,
+        split: str = "train",
+        limit: int = 1,
+    ) -> list[list[Witness]]:
+        """Up to `limit` witnesses for each of n answers, by the edges of a split.
+
+        Answer [n] i answers the query that constants [n, c] and relations [n, r] have in row i. An
+        entity that does not answer its query has no witness. The order is always the same.
+        """
+        disjuncts = normalise(pattern.formula)
+        self._fill(np.concatenate([constants, answers[:, None]], axis=1), relations)
+        named = ", ".join(map(str, np.unique(relations))) or "NULL"
+        self._see(
+            f"SELECT s, p, o FROM triples WHERE level <= {level_of(split)} AND p IN ({named})"
+        )
+        columns = self._execute(
+            witness_sql(
+                disjuncts,
+                pattern.constants,
+                pattern.relations,
+                limit=limit,
+                max_ranging=self._max_ranging(len(answers)),
+            )
+        )
+        witnesses: list[list[Witness]] = [[] for _ in answers]
+        values = [columns[f"w{place}"] for place in range(len(columns) - 3)]
+        for row, (query, number) in enumerate(zip(columns["q"], columns["disjunct"], strict=True)):
+            if len(witnesses[query]) < limit:
+                bound = disjuncts[number].bound
+                entities = (int(column[row]) for column in values[: len(bound)])
+                entity_of = {FREE: int(answers[query]), **dict(zip(bound, entities, strict=True))}
+                witnesses[query].append(Witness(disjuncts[number], entity_of))
+        return witnesses
 
     def _run(
         self, pattern: Pattern, constants: Ints, relations: Ints, edges: str, *, priced: bool
     ) -> Answers:
-        columns = {f"c{place}": column for place, column in enumerate(constants.T)}
-        columns |= {f"r{place}": column for place, column in enumerate(relations.T)}
-        self._create("queries", {"q": np.arange(len(constants)), **columns})
-        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW edges AS {edges}")
-        max_ranging = int(
-            math.log(MAX_COMBINATIONS / max(1, len(constants)), max(2, self.entities))
-        )
-        statement = pattern_sql(pattern, priced=priced, max_ranging=max_ranging)
-        try:
-            found = self.connection.execute(statement).fetchnumpy()
-        except duckdb.OutOfMemoryException as error:
-            raise QueryError(f"the formula needs more than {MEMORY} of memory") from error
-        except (duckdb.InterruptException, RuntimeError) as error:
-            if "interrupted" not in str(error).lower():  # as DuckDB reports Ctrl-C
-                raise
-            raise KeyboardInterrupt from error
+        self._fill(constants, relations)
+        self._see(edges)
+        max_ranging = self._max_ranging(len(constants))
+        found = self._execute(pattern_sql(pattern, priced=priced, max_ranging=max_ranging))
         # Query and answer in one number: 32 bits sort twice as fast as 64.
         width = np.int32 if len(constants) * self.entities < 2**31 else np.int64
         keys = found["q"].astype(width) * width(self.entities) + found["answer"]
@@ -95,6 +125,30 @@ class Database:
         values = (keys % self.entities).astype(np.int32)
         return Answers(offsets, values, None if costs is None else costs[first])
 
+    def _fill(self, constants: Ints, relations: Ints) -> None:
+        """Make the table of queries."""
+        columns = {f"c{place}": column for place, column in enumerate(constants.T)}
+        columns |= {f"r{place}": column for place, column in enumerate(relations.T)}
+        self._create("queries", {"q": np.arange(len(constants)), **columns})
+
+    def _see(self, edges: str) -> None:
+        """Choose the edges that the next statement sees."""
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW edges AS {edges}")
+
+    def _max_ranging(self, queries: int) -> int:
+        """The number of variables that may range over all entities."""
+        return int(math.log(MAX_COMBINATIONS / max(1, queries), max(2, self.entities)))
+
+    def _execute(self, statement: str) -> dict[str, Ints]:
+        try:
+            return self.connection.execute(statement).fetchnumpy()
+        except duckdb.OutOfMemoryException as error:
+            raise QueryError(f"the formula needs more than {MEMORY} of memory") from error
+        except (duckdb.InterruptException, RuntimeError) as error:
+            if "interrupted" not in str(error).lower():  # as DuckDB reports Ctrl-C
+                raise
+            raise KeyboardInterrupt from error
+
     def _create(self, table: str, columns: dict[str, Ints]) -> None:
         data = {name: np.ascontiguousarray(column, np.int32) for name, column in columns.items()}
         self.connection.register("incoming", data)
@@ -102,7 +156,8 @@ class Database:
         self.connection.unregister("incoming")
 
 
-def _level(split: str) -> int:
+def level_of(split: str) -> int:
+    """The number of a split; it knows the edges of its own level and below."""
     if split not in SPLITS:
         raise DatasetError(f"there is no split {split!r}; {choices(split, SPLITS)}")
     return SPLITS.index(split)

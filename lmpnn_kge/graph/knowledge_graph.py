@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from lmpnn_kge.errors import DatasetError, choices, short
-from lmpnn_kge.graph.database import Database
+from lmpnn_kge.graph.answers import Mask
+from lmpnn_kge.graph.database import Database, level_of
 from lmpnn_kge.graph.formats import betae, libkge, named
 from lmpnn_kge.graph.formats.named import MAKE_ONE
 from lmpnn_kge.graph.triples import SPLITS, Triples
@@ -23,6 +24,7 @@ from lmpnn_kge.query.negations import denials
 from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern
+from lmpnn_kge.query.reason import Reason, Witness, explain
 
 Int64s = npt.NDArray[np.int64]
 
@@ -100,12 +102,30 @@ class KnowledgeGraph:
         splits = [self.triples(split) for split in SPLITS]
         triples = np.concatenate(splits)
         level = np.repeat(np.arange(len(SPLITS)), [len(split) for split in splits])
-        s, p, o = triples.T
-        keys = (s * self.num_relations + p) * self.num_entities + o
+        keys = self._keys(triples)
         order = np.argsort(keys, kind="stable")  # so that the earliest split stays first
         first = np.ones(len(keys), bool)
         first[1:] = np.diff(keys[order]) != 0
         return triples[order[first]], level[order[first]]
+
+    def holds(self, triples: Triples, split: str = "train") -> npt.NDArray[np.bool_]:
+        """Whether a split knows each of the triples [n, 3]: its own and those of earlier splits."""
+        keys, levels = self._sorted_keys
+        wanted = self._keys(triples)
+        position = np.searchsorted(keys, wanted).clip(max=max(0, len(keys) - 1))
+        if not len(keys):
+            return np.zeros(len(triples), bool)
+        return (keys[position] == wanted) & (levels[position] <= level_of(split))
+
+    @cached_property
+    def _sorted_keys(self) -> tuple[Int64s, Int64s]:
+        triples, levels = self.edges
+        return self._keys(triples), levels
+
+    def _keys(self, triples: Triples) -> Int64s:
+        """A number for each triple, in the order of head, relation and tail."""
+        s, p, o = triples.T
+        return (s * self.num_relations + p) * self.num_entities + o
 
     @cached_property
     def database(self) -> Database:
@@ -121,9 +141,7 @@ class KnowledgeGraph:
 
     def answer_rows(self, formula: str | Formula, split: str = "test") -> Int64s:
         """The rows of the entities that answer a formula, in ascending order."""
-        text = formula if isinstance(formula, str) else None
-        pattern = Pattern(parse(formula) if isinstance(formula, str) else formula)
-        constants, relations = self.vocabulary.resolve(pattern, text)
+        pattern, constants, relations = self._resolve(formula)
         rows = self.database.answer(pattern, constants[None], relations[None], split).of(0)
         return rows.astype(np.int64)
 
@@ -133,8 +151,56 @@ class KnowledgeGraph:
         They violate a negated condition: because currency(France, Euro) is an edge, France cannot
         answer borders(Germany, ?) & !currency(?, Euro).
         """
-        by_disjunct = []
-        for disjunct in normalise(parse(formula) if isinstance(formula, str) else formula):
-            refuted = [self.answer_rows(denied, split) for denied in denials(disjunct)]
-            by_disjunct.append(reduce(np.union1d, refuted, np.empty(0, np.int64)))
-        return reduce(np.intersect1d, by_disjunct)
+        pattern, constants, relations = self._resolve(formula)
+        return np.flatnonzero(self.refuted(pattern, constants[None], relations[None], split))
+
+    def refuted(
+        self, pattern: Pattern, constants: Int64s, relations: Int64s, split: str = "train"
+    ) -> Mask:
+        """`refuted_rows` for queries [n, c] and [n, r] of a pattern, as a mask [n, E]."""
+        refuted = np.ones((len(constants), self.num_entities), bool)
+        for disjunct in normalise(pattern.formula):
+            by_disjunct = np.zeros_like(refuted)
+            for denied in denials(disjunct):
+                part, entities, edges = pattern.part(denied)
+                rows = constants[:, entities], relations[:, edges]
+                by_disjunct |= self.database.answer(part, *rows, split).mask(self.num_entities)
+            refuted &= by_disjunct
+        return refuted
+
+    def witnesses(
+        self,
+        formula: str | Formula,
+        rows: Sequence[int] | Int64s,
+        split: str = "train",
+        limit: int = 1,
+    ) -> list[list[Witness]]:
+        """For each entity, up to `limit` assignments of variables by which it answers a formula.
+
+        All their edges are edges of the split, and none of the edges that the formula denies is. An
+        entity that does not answer the formula has none.
+        """
+        pattern, constants, relations = self._resolve(formula)
+        answers = np.asarray(rows, np.int64)
+        return self.database.witnesses(
+            pattern,
+            np.broadcast_to(constants, (len(answers), len(constants))),
+            np.broadcast_to(relations, (len(answers), len(relations))),
+            answers,
+            split,
+            limit,
+        )
+
+    def explain(
+        self, formula: str | Formula, entity: str, split: str = "train", limit: int = 1
+    ) -> list[Reason]:
+        """Why an entity (an id or a label) answers a formula, by known edges only."""
+        row = self.vocabulary.entity(entity)
+        (witnesses,) = self.witnesses(formula, [row], split, limit)
+        return explain(witnesses, self.vocabulary, lambda edges: self.holds(edges, split))
+
+    def _resolve(self, formula: str | Formula) -> tuple[Pattern, Int64s, Int64s]:
+        """A formula as a pattern, with the rows of its constants [c] and relations [r]."""
+        text = formula if isinstance(formula, str) else None
+        pattern = Pattern(parse(formula) if isinstance(formula, str) else formula)
+        return pattern, *self.vocabulary.resolve(pattern, text)

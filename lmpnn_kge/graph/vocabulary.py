@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -13,12 +14,18 @@ import numpy.typing as npt
 
 from lmpnn_kge.errors import QueryError, choices, examples, nearest, short
 from lmpnn_kge.graph.triples import Triples
-from lmpnn_kge.query.formula import Atom, Constant, literals
+from lmpnn_kge.query.formula import Atom, Constant, literals, terms
 from lmpnn_kge.query.patterns import Pattern
 
 Int64s = npt.NDArray[np.int64]
 
 Labels = list[str | None]
+
+#: Whether an entity is the head of a known edge of a relation; relation r + R inverts r.
+Seen = Callable[[int, int], bool]
+
+#: Whether the entity of an id fits its place in a question.
+Fits = Callable[[str], bool]
 
 #: Up to this many names, an error about an unknown one lists them all.
 FEW = 30
@@ -67,20 +74,39 @@ class Vocabulary:
 
         An unknown name is a QueryError that points at it in the text of the question.
         """
-        columns: dict[tuple[str, str], int] = {}  # where each name first stands in the text
-        for literal in literals(pattern.formula):
-            if isinstance(literal, Atom):
-                columns.setdefault(("relation", literal.relation), literal.column)
-            for term in literal.terms:
+        names = self.look_up(pattern, text)
+        return names.constants, names.relations
+
+    def look_up(
+        self, pattern: Pattern, text: str | None = None, seen: Seen | None = None
+    ) -> ResolvedNames:
+        """`resolve`, in which known edges settle what a label means.
+
+        If several entities have a label, and only one of them was seen with the relations of the
+        question, that one is meant.
+        """
+        atoms = [literal for literal in literals(pattern.formula) if isinstance(literal, Atom)]
+        relations: dict[str, int] = {}
+        for atom in atoms:
+            if atom.relation not in relations:
+                with _pointing_at(text, atom.column):
+                    relations[atom.relation] = self.relation(atom.relation)
+        roles: dict[str, dict[int, None]] = {}  # the relations that a name is the head of
+        for atom in atoms:
+            row = relations[atom.relation]
+            for term, role in zip(atom.terms, (row, row + self.num_relations), strict=True):
                 if isinstance(term, Constant):
-                    columns.setdefault(("entity", term.name), term.column)
-        rows: dict[str, list[int]] = {"entity": [], "relation": []}
-        for (role, name), column in columns.items():
-            try:
-                rows[role].append(self.entity(name) if role == "entity" else self.relation(name))
-            except QueryError as error:
-                raise QueryError(str(error), text, column) from error
-        return np.array(rows["entity"], np.int64), np.array(rows["relation"], np.int64)
+                    roles.setdefault(term.name, {})[role] = None
+        constants: list[int] = []
+        notes: list[str] = []
+        for term in terms(pattern.formula):
+            if isinstance(term, Constant):
+                fits = self._fits([*roles.get(term.name, ())], seen)
+                with _pointing_at(text, term.column):
+                    constants.append(self._settle(term.name, fits, notes))
+        return ResolvedNames(
+            np.array(constants, np.int64), np.array([*relations.values()], np.int64), tuple(notes)
+        )
 
     def entity(self, name: str) -> int:
         """The row of an entity by its id or by its label."""
@@ -90,10 +116,34 @@ class Vocabulary:
         """The row of a relation by its id or by its label."""
         return _look_up("relation", name, self._relations, self._relation_labels)
 
+    def _settle(self, name: str, fits: Fits | None, notes: list[str]) -> int:
+        """The row of an entity by its name; a note says if a label was settled by what fits."""
+        candidates = [] if name in self._entities else self._entity_labels.get(name, [])
+        if len(candidates) > 1 and fits is not None:
+            fitting = [id_ for id_ in candidates if fits(id_)]
+            if len(fitting) == 1:
+                notes.append(
+                    f"{name!r} is the label of {len(candidates)} entities; {fitting[0]} was taken, "
+                    "because only it has known edges of this kind"
+                )
+                return self._entities[fitting[0]]
+        return _look_up("entity", name, self._entities, self._entity_labels, fits)
+
     def label(self, entity: int) -> str:
         """The human-readable name of an entity, or its id if it has none."""
         labels = self.entity_labels
         return (labels and labels[entity]) or self.entity_ids[entity]
+
+    def _fits(self, roles: Sequence[int], seen: Seen | None) -> Fits | None:
+        """Whether the entity of an id was seen as the head of all these relations."""
+        if seen is None or not roles:
+            return None
+        return lambda id_: all(seen(self._entities[id_], role) for role in roles)
+
+    def relation_label(self, relation: int) -> str:
+        """The human-readable name of a relation, or its id if it has none."""
+        labels = self.relation_labels
+        return (labels and labels[relation]) or self.relation_ids[relation]
 
     def to_json(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -126,6 +176,15 @@ class Vocabulary:
     @cached_property
     def _relation_labels(self) -> dict[str, list[str]]:
         return _by_label(self.relation_labels, self.relation_ids)
+
+
+@dataclass(frozen=True, eq=False)
+class ResolvedNames:
+    """The rows of the names in a question, and notes on names that could mean something else."""
+
+    constants: Int64s  # [c]
+    relations: Int64s  # [r]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,17 +247,38 @@ def _by_label(labels: Labels | None, ids: list[str]) -> dict[str, list[str]]:
     return by_label
 
 
-def _look_up(role: str, name: str, ids: dict[str, int], labels: dict[str, list[str]]) -> int:
+@contextmanager
+def _pointing_at(text: str | None, column: int) -> Iterator[None]:
+    """Let an error about a name point at it in the text of a question."""
+    try:
+        yield
+    except QueryError as error:
+        raise QueryError(str(error), text, column) from error
+
+
+def _look_up(
+    role: str,
+    name: str,
+    ids: dict[str, int],
+    labels: dict[str, list[str]],
+    fits: Fits | None = None,
+) -> int:
+    """The row of a name. Errors mention names that fit before those that do not."""
     if name in ids:
         return ids[name]
     candidates = labels.get(name, [])
     if len(candidates) == 1:
         return ids[candidates[0]]
+
+    def prefer(other: str) -> bool:
+        return fits is not None and any(map(fits, [other] if other in ids else labels[other]))
+
     if candidates:
+        ordered = ", ".join(sorted(candidates, key=prefer, reverse=True))
         raise QueryError(
-            f"{name!r} is the label of {len(candidates)} {role} ids: "
-            f"{short(', '.join(candidates), 1000)}; write the id you mean"
+            f"{name!r} is the label of {len(candidates)} {role} ids: {short(ordered, 1000)}; "
+            "write the id you mean"
         )
     names = {*ids, *labels}
     every = f"; {choices(name, names)}" if len(names) <= FEW else ""
-    raise QueryError(f"there is no {role} {name!r}{nearest(name, names) or every}")
+    raise QueryError(f"there is no {role} {name!r}{nearest(name, names, prefer) or every}")

@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmpnn_kge.errors import RunError, short
+from lmpnn_kge.errors import CalibrationError, RunError, one_line, short
+from lmpnn_kge.methods.calibration import Reliability
 from lmpnn_kge.methods.text_table import Table, percent
 from lmpnn_kge.query.patterns import NEGATIVE, POSITIVE, ordered
 
@@ -65,6 +66,7 @@ class Results:
 
     split: str
     types: Mapping[str, TypeResult]
+    reliability: Reliability | None = None  # of the probabilities of answers, if there are any
 
     @property
     def positive(self) -> float | None:
@@ -120,12 +122,15 @@ class Results:
 
     def to_json(self) -> dict[str, object]:
         """Everything as `evaluate --json` prints it."""
-        return {
+        content: dict[str, object] = {
             "split": self.split,
             "types": {name: result.to_json() for name, result in self.types.items()},
             "A_P": self.positive,
             "A_N": self.negative,
         }
+        if self.reliability is not None:
+            content["reliability"] = self.reliability.to_json()
+        return content
 
     @classmethod
     def from_json(cls, content: object, source: str) -> Results:
@@ -141,7 +146,12 @@ class Results:
                 _fraction(0 if value is None else value)
             if not types:
                 raise ValueError("no types")
-            return cls(str(fields["split"]), types)
+            reliability = fields.get("reliability")
+            if reliability is not None:
+                reliability = Reliability.from_json(reliability, source)
+            return cls(str(fields["split"]), types, reliability)
+        except CalibrationError as error:
+            raise RunError(f"{source} is damaged: {one_line(error)}") from error
         except (KeyError, ValueError, OverflowError) as error:
             reason = short(f"no {error}" if isinstance(error, KeyError) else str(error))
             raise RunError(f"{source} is damaged: it holds no metrics ({reason})") from error
@@ -153,6 +163,8 @@ class Results:
             _to_text({f"Hits@{k}": [values] for k, values in self.hits.items()}),
             _to_text({f"{edges} missing": [values] for edges, values in self.missing.items()}),
         ]
+        if self.reliability is not None:
+            parts.append(f"probabilities of answers: {self.reliability}")
         return "\n\n".join(part for part in parts if part)
 
     def __str__(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from html import escape
 
 from lmpnn_kge.errors import printable
@@ -40,7 +41,7 @@ def draw(formula: Formula) -> str:
         centres, (right, top) = _layout(graph, top + 30)
         body += _panel(graph, centres)
         width = max(width, right)
-    title = f'<text class="title" x="20" y="22">{_text(str(formula))}</text>'
+    title = f'<text class="title" x="20" y="22">{xml_text(str(formula))}</text>'
     width = max(width, 40 + 8 * len(str(formula)))
     markers = MARKER.format(id="arrow", colour="#444") + MARKER.format(
         id="negated", colour="#c0392b"
@@ -59,7 +60,7 @@ def draw(formula: Formula) -> str:
 Point = tuple[float, float]
 
 
-def _text(name: str) -> str:
+def xml_text(name: str) -> str:
     """A name as XML text, which cannot hold control characters."""
     return escape(printable(name))
 
@@ -99,9 +100,9 @@ def _node(term: Term, centre: Point) -> str:
         half = _half_width(term)
         shape = f'<rect class="constant" x="{x - half:.1f}" y="{y - HEIGHT / 2:.1f}" '
         shape += f'width="{2 * half:.1f}" height="{HEIGHT}" rx="6"/>'
-        return f'{shape}<text x="{x:.1f}" y="{y:.1f}">{_text(term.name)}</text>'
+        return f'{shape}<text x="{x:.1f}" y="{y:.1f}">{xml_text(term.name)}</text>'
     style = "free" if term == FREE else "existential"
-    name = _text(str(unscoped(term)))
+    name = xml_text(str(unscoped(term)))
     return (
         f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}"/>'
         f'<text x="{x:.1f}" y="{y:.1f}">{name}</text>'
@@ -122,29 +123,62 @@ def _reach(term: Term, dx: float, dy: float) -> float:
 
 def _edge(edge: Edge, graph: QueryGraph, centres: list[Point], bend: int) -> str:
     """A curve from head to tail; parallel edges bend apart, and a loop goes round its node."""
-    (x1, y1), (x2, y2) = centres[edge.head], centres[edge.tail]
+    head, tail = centres[edge.head], centres[edge.tail]
     if edge.head == edge.tail:
-        size = 40 + 15 * bend
-        curve = f"M{x1 - 12:.1f} {y1 - RADIUS:.1f}C{x1 - size:.1f} {y1 - 2 * size:.1f} "
-        curve += f"{x1 + size:.1f} {y1 - 2 * size:.1f} {x1 + 12:.1f} {y1 - RADIUS:.1f}"
-        middle = (x1, y1 - 1.5 * size)
+        curve = loop(head, RADIUS, bend)
     else:
-        length = math.hypot(x2 - x1, y2 - y1)
-        dx, dy = (x2 - x1) / length, (y2 - y1) / length
         offset = (bend + 1) // 2 * 34 * (-1 if bend % 2 else 1)
-        cx, cy = (x1 + x2) / 2 - dy * 2 * offset, (y1 + y2) / 2 + dx * 2 * offset
+        dx, dy = direction(head, tail)
         leave = _reach(graph.nodes[edge.head], dx, dy)
         arrive = _reach(graph.nodes[edge.tail], dx, dy) + 4
-        start = (x1 + dx * leave, y1 + dy * leave)
-        end = (x2 - dx * arrive, y2 - dy * arrive)
-        curve = f"M{start[0]:.1f} {start[1]:.1f}Q{cx:.1f} {cy:.1f} {end[0]:.1f} {end[1]:.1f}"
-        middle = ((x1 + x2) / 2 - dy * offset, (y1 + y2) / 2 + dx * offset)
+        curve = arc(head, tail, leave, arrive, offset)
     sign = ' class="negated"' if edge.negated else ""
     if edge.relation is None:
         label = "≠" if edge.negated else "="
     else:
-        label = _text(f"not {edge.relation}" if edge.negated else edge.relation)
+        label = xml_text(f"not {edge.relation}" if edge.negated else edge.relation)
     return (
-        f'<path{sign} d="{curve}"/>'
-        f'<text class="edge" x="{middle[0]:.1f}" y="{middle[1]:.1f}">{label}</text>'
+        f'<path{sign} d="{curve.path}"/>'
+        f'<text class="edge" x="{curve.middle[0]:.1f}" y="{curve.middle[1]:.1f}">{label}</text>'
     )
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A Bézier curve: its start, one or two control points and its end."""
+
+    points: tuple[Point, ...]
+    middle: Point  # where its text is
+
+    @property
+    def path(self) -> str:
+        (x, y), *rest = self.points
+        letter = "Q" if len(rest) == 2 else "C"
+        return f"M{x:.1f} {y:.1f}{letter}" + " ".join(f"{x:.1f} {y:.1f}" for x, y in rest)
+
+
+def direction(start: Point, end: Point) -> Point:
+    """The unit vector from one point to another."""
+    length = math.dist(start, end)
+    return (end[0] - start[0]) / length, (end[1] - start[1]) / length
+
+
+def arc(head: Point, tail: Point, leave: float, arrive: float, offset: float) -> Curve:
+    """A curve between two nodes, which passes their middle at a distance.
+
+    leave and arrive are the distances of its ends from the centres of the nodes.
+    """
+    dx, dy = direction(head, tail)
+    x, y = (head[0] + tail[0]) / 2, (head[1] + tail[1]) / 2
+    start = (head[0] + dx * leave, head[1] + dy * leave)
+    control = (x - dy * 2 * offset, y + dx * 2 * offset)
+    end = (tail[0] - dx * arrive, tail[1] - dy * arrive)
+    return Curve((start, control, end), (x - dy * offset, y + dx * offset))
+
+
+def loop(centre: Point, half_height: float, bend: int) -> Curve:
+    """A curve from the top of a node back to it."""
+    (x, y), size = centre, 40 + 15 * bend
+    top, high = y - half_height, y - 2 * size
+    points = ((x - 12, top), (x - size, high), (x + size, high), (x + 12, top))
+    return Curve(points, (x, y - 1.5 * size))

@@ -173,6 +173,17 @@ def map_terms(formula: Formula, change: Callable[[Term], Term]) -> Formula:
     return map_literals(formula, lambda literal: literal.map_terms(change))
 
 
+def has_negation(formula: Formula) -> bool:
+    """Whether a formula denies an atom; an inequality is not a negation."""
+    match formula:
+        case Not(body):
+            return not isinstance(body, Equal)
+        case And(parts) | Or(parts):
+            return any(map(has_negation, parts))
+        case _:
+            return False
+
+
 def connected_to(term: Term, pieces: Iterable[Piece]) -> list[Piece]:
     """The pieces that are connected to a term, directly or through shared terms of other pieces.
 

@@ -33,15 +33,23 @@ class QueryGraph:
     @property
     def distances(self) -> list[int]:
         """For each node, the number of edges between it and the free variable."""
+        distances = self._distances()
+        return [distances[node] for node in range(len(self.nodes))]
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether edges connect every node to the free variable."""
+        return len(self._distances()) == len(self.nodes)
+
+    def _distances(self) -> dict[int, int]:
+        """The distances of the nodes that are connected to the free variable."""
         distances = {0: 0}
         frontier = [0]
         while frontier:  # breadth first: nodes that are one edge farther than those before
-            frontier = [
-                n for node in frontier for n in self._neighbours(node) if n not in distances
-            ]
+            frontier = [n for node in frontier for n in self.neighbours(node) if n not in distances]
             distance = 1 + max(distances.values())
             distances.update(dict.fromkeys(frontier, distance))
-        return [distances[node] for node in range(len(self.nodes))]
+        return distances
 
     @property
     def depth(self) -> int:
@@ -68,7 +76,8 @@ class QueryGraph:
             for layer in range(depth + 1)
         )
 
-    def _neighbours(self, node: int) -> Iterator[int]:
+    def neighbours(self, node: int) -> Iterator[int]:
+        """The nodes that share an edge with a node."""
         for edge in self.edges:
             if node in (edge.head, edge.tail):
                 yield edge.tail if node == edge.head else edge.head
@@ -76,10 +85,11 @@ class QueryGraph:
 
 def query_graphs(formula: Formula, *, merge: bool = False) -> tuple[QueryGraph, ...]:
     """The graphs of a formula's disjuncts, or the single graph of all of them merged."""
-    return tuple(map(_graph, normalise(formula, merge=merge)))
+    return tuple(map(query_graph, normalise(formula, merge=merge)))
 
 
-def _graph(conjunct: Conjunct) -> QueryGraph:
+def query_graph(conjunct: Conjunct) -> QueryGraph:
+    """The graph of a conjunct: its own literals are the first edges, then those of its groups."""
     numbers: dict[Term, int] = {FREE: 0}
     edges = []
     for literal in signed_literals(conjunct):

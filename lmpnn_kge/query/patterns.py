@@ -113,6 +113,12 @@ class Pattern:
 
         return map_literals(self.formula, fill_literal)
 
+    def part(self, formula: Formula) -> tuple[Pattern, list[int], list[int]]:
+        """A part of the formula as a pattern, and the columns of its constants and relations."""
+        pattern = Pattern(formula)
+        constants = [self.constants.index(place) for place in pattern.constants]
+        return pattern, constants, [self.relations.index(place) for place in pattern.relations]
+
     def __str__(self) -> str:
         return str(map_terms(self.formula, _as_place)).replace(" ", "")
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
+    from lmpnn_kge.methods.calibration import Reliability
+
 #: Colours that the colour-blind can distinguish (Okabe and Ito), on light and on dark.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c8c8c")
 
@@ -124,6 +126,28 @@ def plot_missing(types: Sequence[str], panels: Mapping[str, Mapping[str, Values]
         return _svg(figure)
 
 
+def plot_reliability(rows: Mapping[str, Reliability]) -> str:
+    """A reliability diagram: what holds by its probability on the left, how many on the right."""
+    with _plotting():
+        figure = _figure(3.4)
+        diagram, counts = figure.subplots(1, 2)
+        diagram.plot([0, 100], [0, 100], color=INK, linestyle=DASHES[2], label="perfect")
+        for number, (name, reliability) in enumerate(rows.items()):
+            bins = reliability.bins
+            label = f"{_label(name)}, error {100 * reliability.error:.1f} %"
+            shown = {100 * bin_.probability: 100 * bin_.share for bin_ in bins}
+            _line(diagram, shown, _colour(number), "-", label)
+            sizes = {100 * bin_.probability: bin_.count for bin_ in bins}
+            _line(counts, sizes, _colour(number), "-")
+        limits = (-3, 103)
+        diagram.set(xlabel="probability, percent", ylabel="hold, percent", xlim=limits, ylim=limits)
+        counts.set(xlabel="probability, percent", ylabel="number", xlim=limits, yscale="log")
+        counts.yaxis.set_major_formatter("{x:,.0f}")  # the default is a formula, which is not drawn
+        counts.yaxis.set_minor_formatter("")
+        _legend(figure, *diagram.get_legend_handles_labels())
+        return _svg(figure)
+
+
 def _bars(axes: Axes, types: Sequence[str], rows: Mapping[str, Values]) -> None:
     width = 0.8 / max(1, len(rows))
     for number, (name, values) in enumerate(rows.items()):
@@ -145,7 +169,11 @@ def _bars(axes: Axes, types: Sequence[str], rows: Mapping[str, Values]) -> None:
 
 
 def _line(
-    axes: Axes, values: Mapping[int, float], colour: str, style: Any, label: str | None = None
+    axes: Axes,
+    values: Mapping[int, float] | Mapping[float, float],
+    colour: str,
+    style: Any,
+    label: str | None = None,
 ) -> None:
     axes.plot(
         list(values),

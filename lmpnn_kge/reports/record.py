@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
 from lmpnn_kge.errors import RunError, one_line
+from lmpnn_kge.methods.calibration import Reliability
+from lmpnn_kge.methods.names import LMPNN
 from lmpnn_kge.methods.results import Results, number
+from lmpnn_kge.runs.kept import edge_reliability, method_results, read_results
 from lmpnn_kge.settings.kinds import TrainSettings
 from lmpnn_kge.training.folder import METRICS, RUN, RunFolder
 from lmpnn_kge.training.provenance import RunProvenance
@@ -37,6 +40,8 @@ class RunRecord:
     provenance: RunProvenance
     epochs: tuple[Epoch, ...]
     test: Results | None
+    methods: Mapping[str, Results] = field(default_factory=dict)  # on test, by name
+    edges: Mapping[str, Reliability] = field(default_factory=dict)  # of edge probabilities
 
     @property
     def graph(self) -> str:
@@ -85,9 +90,15 @@ class RunRecord:
 def read_run(folder: str | Path) -> RunRecord:
     """Read a run from its folder; RunError if it is not a run folder or is damaged."""
     run = RunFolder.open(folder, RUN)
-    file = run.path / "test.json"
-    test = Results.from_json(run.read_json(file.name), str(file)) if file.exists() else None
-    return RunRecord(run.path, run.settings, run.provenance, _read_epochs(run.path), test)
+    return RunRecord(
+        run.path,
+        run.settings,
+        run.provenance,
+        _read_epochs(run.path),
+        read_results(run, LMPNN),
+        method_results(run),
+        edge_reliability(run),
+    )
 
 
 def _read_epochs(folder: Path) -> tuple[Epoch, ...]:

@@ -17,6 +17,7 @@ from lmpnn_kge.reports.sections import (
     Section,
     answering,
     overview,
+    probabilities,
     provenance,
     settings,
     training,
@@ -82,8 +83,9 @@ def make_report(
     """A report over runs, as a document.
 
     folders may be a mapping from the name of a run in the report; else runs have the names of their
-    folders. beside has additional rows, on the queries of the first run. against is the graph whose
-    published numbers are shown; by default, the graph of the runs.
+    folders. The results of methods that a run folder has are rows, too. beside has additional rows,
+    on the queries of the first run. against is the graph whose published numbers are shown; by
+    default, the graph of the runs.
     """
     if not folders:
         raise LmpnnError("a report needs a run: give the folder of one or more")
@@ -91,7 +93,7 @@ def make_report(
     runs = _read(folders)
     others = [ReportRow(name, results) for name, results in (beside or {}).items()]
     blocks = [block for section in sections if section.first for block in section.to_blocks()]
-    blocks += [*overview(runs), *_results(runs, others, graph)]
+    blocks += [*overview(runs), *_results(runs, others, graph), *probabilities(runs, others)]
     blocks += [block for section in sections if not section.first for block in section.to_blocks()]
     blocks += [*training(runs), *settings(runs), *provenance(runs)]
     if title is None:

@@ -6,11 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lmpnn_kge.methods.calibration import Reliability
 from lmpnn_kge.methods.results import AVERAGES, columns_of
-from lmpnn_kge.methods.text_table import NONE, Cell, Table
+from lmpnn_kge.methods.text_table import NONE, Cell, Table, percent
 from lmpnn_kge.query.patterns import BETAE
 from lmpnn_kge.reports.document import Block, Figure, Heading
-from lmpnn_kge.reports.plots import Curve, plot_curves, plot_missing, plot_types
+from lmpnn_kge.reports.plots import (
+    Curve,
+    plot_curves,
+    plot_missing,
+    plot_reliability,
+    plot_types,
+)
 from lmpnn_kge.reports.published import BACKBONES, MAJOR, Published, published
 from lmpnn_kge.reports.record import RunRecord
 from lmpnn_kge.reports.result_tables import (
@@ -22,9 +29,13 @@ from lmpnn_kge.reports.result_tables import (
     published_table,
     value_text,
 )
+from lmpnn_kge.runs.kept import CALIBRATED, RAW
 
 #: With more panels, bars or curves a picture cannot be read.
 MOST_PANELS = 8
+
+#: The names of the two reliabilities of edges.
+EDGE_ROWS = {CALIBRATED: "calibrated", RAW: "sigmoids of scores"}
 
 Runs = Mapping[str, RunRecord]  # by their name in the report
 
@@ -63,7 +74,7 @@ def answering(
     runs: Runs, others: Sequence[ReportRow], against: str | None, suffix: str
 ) -> list[Block]:
     """The results on one set of queries; the suffix sets figures apart from those of other sets."""
-    rows = [*(ReportRow(name, run.test, run.state) for name, run in runs.items()), *others]
+    rows = rows_of(runs, others)
     having = [row for row in rows if row.results is not None]
     if not having:
         return ["There are no results on test yet."]
@@ -91,6 +102,63 @@ def answering(
     if references:
         graph = next(iter(references.values())).graph
         blocks += [Heading(f"Published on {graph}", 3), published_table(graph)]
+    return blocks
+
+
+def rows_of(runs: Runs, others: Sequence[ReportRow]) -> list[ReportRow]:
+    """Every run, followed by the methods that were evaluated on its checkpoint; then the others.
+
+    A row of the others replaces a method of the same name.
+    """
+    rows = []
+    for name, run in runs.items():
+        rows.append(ReportRow(name, run.test, run.state))
+        rows += [ReportRow(f"{name}, {method}", found) for method, found in run.methods.items()]
+    named = {row.name for row in others}
+    return [*(row for row in rows if row.name not in named), *others]
+
+
+def probabilities(runs: Runs, others: Sequence[ReportRow]) -> list[Block]:
+    """How reliable probabilities of answers and of edges are; nothing if there are none."""
+    answers = {
+        row.name: row.results.reliability
+        for row in rows_of(runs, others)
+        if row.results is not None and row.results.reliability is not None
+    }
+    edges = {
+        f"{name}, {EDGE_ROWS[kind]}": reliability
+        for name, run in runs.items()
+        for kind, reliability in run.edges.items()
+    }
+    if not answers and not edges:
+        return []
+    return [
+        Heading("Probabilities"),
+        "Probabilities are fitted on valid and measured on test. They are reliable if, of the "
+        "claims that are given the probability p, about p · 100 % hold. The expected calibration "
+        "error is the mean distance of the two.",
+        *_reliability(
+            "answers", answers, "the 10 best entities of test queries that are not known answers"
+        ),
+        *_reliability(
+            "edges", edges, "the 10 best unknown tails of (h, r, ?) that have an answer in test"
+        ),
+    ]
+
+
+def _reliability(what: str, rows: Mapping[str, Reliability], claims: str) -> list[Block]:
+    if not rows:
+        return []
+    cells: list[list[Cell]] = [
+        [name, f"{row.error:.4f}", percent([row.share]), f"{row.count:,.0f}"]
+        for name, row in rows.items()
+    ]
+    header = ["", "expected calibration error", "hold, percent", "claims"]
+    caption = f"Claims: {claims}."
+    blocks: list[Block] = [Heading(what.capitalize(), 3), Table(header, cells, caption)]
+    if len(rows) <= MOST_PANELS:
+        caption = f"Reliability of the probabilities of {what} on test."
+        blocks.append(Figure(f"reliability-{what}", plot_reliability(rows), caption))
     return blocks
 
 

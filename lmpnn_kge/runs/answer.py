@@ -2,32 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from lmpnn_kge.query.reason import Reason
 
 
 @dataclass(frozen=True)
 class Answer:
     """An entity with its score.
 
+    probability: how likely the answer is right; None if the method does not estimate that.
     known: whether it follows from the training edges; None without a graph.
     confirmed: whether it follows from all edges, including those held out of training.
+    reasons: the ways in which it can answer, if they were asked for; the best first.
     """
 
     id: str
     label: str
     score: float
+    probability: float | None = None
     known: bool | None = None
     confirmed: bool | None = None
+    reasons: tuple[Reason, ...] = ()
 
     @property
     def mark(self) -> str:
         """known or predicted, and whether held-out edges confirm or contradict it."""
         if self.known is None:
-            return "predicted or known"
+            return "not checked against a graph"
         if self.known:  # a negation can hold only because an edge was held out
-            return "known" if self.confirmed else "known, contradicted"
-        return "predicted, confirmed" if self.confirmed else "predicted"
+            return "known" if self.confirmed else "known, but a held-out edge contradicts it"
+        return "predicted, confirmed by held-out edges" if self.confirmed else "predicted"
+
+    @property
+    def figure(self) -> str:
+        """The probability in percent, or the score if there is none."""
+        return f"{self.score:.3f}" if self.probability is None else f"{self.probability:.1%}"
 
     def __repr__(self) -> str:
         name = self.label if self.label == self.id else f"{self.label}, {self.id}"
-        return f"Answer({name}: {self.score:.3f}, {self.mark})"
+        return f"Answer({name}: {self.figure}, {self.mark})"
+
+
+class AnswerList(list[Answer]):
+    """The answers to one question, best first, with notes on how the question was understood."""
+
+    def __init__(
+        self,
+        question: str,
+        answers: Iterable[Answer] = (),
+        notes: Sequence[str] = (),
+        *,
+        estimated: bool = False,
+    ):
+        super().__init__(answers)
+        self.question = question
+        self.notes = tuple(notes)
+        self.estimated = estimated  # whether the method estimates probabilities
+
+    @property
+    def figures(self) -> list[str]:
+        """What to print before each answer: its probability, or the score if none is estimated.
+
+        A known answer of a question with negation has no probability: nobody knows which edges
+        are denied only because they are missing.
+        """
+        return ["–" if self.estimated and a.probability is None else a.figure for a in self]

@@ -1,4 +1,4 @@
-"""Methods that need no training, evaluated on any checkpoint: CQD and the frequency of tails."""
+"""Methods that need no network, evaluated on any checkpoint: search, hybrid, CQD, frequency."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.device import choose_device
 from lmpnn_kge.errors import ConfigError, DatasetError, choices
+from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.cqd import Cqd, CqdBeam
 from lmpnn_kge.methods.frequency import Frequency
-from lmpnn_kge.methods.method import Method
-from lmpnn_kge.methods.rank import evaluate_split
+from lmpnn_kge.methods.names import CQD, FREQUENCY, HYBRID, OF_CHECKPOINT, SEARCH
 from lmpnn_kge.methods.results import Results
+from lmpnn_kge.runs.fitting import FittedMethod, Fitting, evaluate_fitted
 from lmpnn_kge.runs.inputs import Inputs, gather
+from lmpnn_kge.runs.knowledge import Knowledge
 from lmpnn_kge.settings.files import DEFAULT, load_settings
-from lmpnn_kge.settings.kinds import CqdSettings
-
-METHODS = ("cqd", "cqd-beam", "frequency")
+from lmpnn_kge.settings.kinds import CqdSettings, SearchSettings
 
 
 def evaluate_method(
@@ -38,25 +39,83 @@ def evaluate_method(
 
     limit takes at most that many queries per type, evenly spread.
     """
-    if name not in METHODS:
-        raise ConfigError(f"there is no method {name!r}; {choices(name, METHODS)}")
+    check_method(name)
     inputs = gather(
         checkpoint, backbone=backbone, dataset=dataset, queries=queries, listener=listener
     )
-    inputs.store.queries(split)  # an error before the work
-    method = _method(name, inputs, settings or {}, device)
     for note in inputs.notes:
         listener.note(note)
-    return evaluate_split(method, inputs.store, split, limit, listener)
+    return evaluate_on(
+        name,
+        inputs,
+        split=split,
+        limit=limit,
+        settings=settings,
+        device=device,
+        listener=listener,
+    )
 
 
-def _method(name: str, inputs: Inputs, settings: Mapping[str, Any], device: str) -> Method:
-    chosen = choose_device(device)
-    if name == "frequency":
+def evaluate_on(
+    name: str,
+    inputs: Inputs,
+    *,
+    split: str = "test",
+    limit: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    listener: Listener = SILENT,
+) -> Results:
+    """`evaluate_method` on inputs that are gathered already."""
+    check_method(name, inputs)
+    inputs.store.queries(split)  # an error before the work
+    fitted = _method(name, inputs, settings or {}, device, listener)
+    return evaluate_fitted(fitted, inputs.store, split, limit, listener)
+
+
+def check_method(name: str, inputs: Inputs | None = None) -> None:
+    """LmpnnError if there is no such method, or if it needs a graph that the inputs lack."""
+    if name not in OF_CHECKPOINT:
+        raise ConfigError(f"there is no method {name!r}; {choices(name, OF_CHECKPOINT)}")
+    if inputs is not None and name in (SEARCH, HYBRID, FREQUENCY):
+        _graph(name, inputs)
+
+
+def _method(
+    name: str, inputs: Inputs, settings: Mapping[str, Any], device: str, listener: Listener
+) -> FittedMethod:
+    backbone = inputs.backbone.to(choose_device(device))
+    if name in (SEARCH, HYBRID):
+        chosen = load_settings(SearchSettings, [DEFAULT], settings)
+        return _fitting(name, inputs, backbone).method(name, chosen, listener)
+    if name == FREQUENCY:
         if settings:
             raise ConfigError("the method frequency has no settings")
-        if inputs.graph is None:
-            raise DatasetError("the method frequency counts training edges: give --dataset DIR")
-        return Frequency.of(inputs.graph, inputs.backbone)
+        return FittedMethod(Frequency.of(_graph(name, inputs), inputs.backbone))
     cqd_settings = load_settings(CqdSettings, [DEFAULT], settings)
-    return (Cqd if name == "cqd" else CqdBeam).of(inputs.backbone.to(chosen), cqd_settings)
+    return FittedMethod((Cqd if name == CQD else CqdBeam).of(backbone, cqd_settings))
+
+
+def _fitting(name: str, inputs: Inputs, backbone: Backbone) -> Fitting:
+    """What is fitted to a checkpoint is kept beside it."""
+    file = Path(inputs.checkpoint.file)
+    graph = _graph(name, inputs)
+    knowledge = Knowledge(graph, inputs.vocabulary, backbone.entities.device)
+    return Fitting(
+        backbone,
+        knowledge.facts,
+        lambda fitted: file.with_suffix(f".{fitted}.json"),
+        {
+            "checkpoint": inputs.checkpoint.sha256,
+            "queries": inputs.queries.sha256,
+            "graph": graph.fingerprint,
+        },
+        lambda: inputs.store.splits.get("valid", {}),
+        knowledge.triples,
+    )
+
+
+def _graph(name: str, inputs: Inputs) -> KnowledgeGraph:
+    if inputs.graph is None:
+        raise DatasetError(f"{name} needs the training edges: give their graph with --dataset DIR")
+    return inputs.graph

@@ -97,6 +97,20 @@ def gather(
     )
 
 
+def open_embedding(
+    checkpoint: str | Path, *, backbone: str | None = None, dataset: str | Path | None = None
+) -> tuple[Backbone, KnowledgeGraph, list[str]]:
+    """A checkpoint as a backbone, its graph, and notes; no queries are needed."""
+    file = read_checkpoint(checkpoint)
+    _, backbone_class = find_backbone(file, backbone)
+    folder = Path(dataset) if dataset is not None else find_dataset(file.dataset, file.path)
+    if folder is None:
+        raise DatasetError(_not_found(file.dataset, file.path))
+    graph = KnowledgeGraph.open(folder)
+    opened, notes = build(file, backbone_class, graph)
+    return opened, graph, notes
+
+
 def find_dataset(name: str | None, checkpoint: Path) -> Path | None:
     """The folder of the dataset that a checkpoint names, if it is in one of the usual folders."""
     return next((folder for folder in _candidates(name, checkpoint) if folder.is_dir()), None)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import get_args
+from typing import get_args, overload
 
 import torch
 from torch import Tensor
@@ -14,28 +15,36 @@ from torch import Tensor
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.open import build, find_backbone, read_checkpoint
 from lmpnn_kge.device import choose_device
-from lmpnn_kge.errors import ConfigError, RunError, choices
+from lmpnn_kge.errors import ConfigError, QueryError, RunError, choices
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
-from lmpnn_kge.methods.rank import evaluate_split
+from lmpnn_kge.methods.names import LMPNN
 from lmpnn_kge.methods.results import Results
+from lmpnn_kge.queries.columns import Queries
+from lmpnn_kge.queries.renumber import renumber_store
 from lmpnn_kge.queries.store import QueryStore
 from lmpnn_kge.query.formula import Formula
-from lmpnn_kge.query.negations import exclusions
-from lmpnn_kge.query.parser import parse
-from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.runs.answer import Answer
+from lmpnn_kge.runs.answer import AnswerList
+from lmpnn_kge.runs.asking import Asking, Candidates, best_rows, score
+from lmpnn_kge.runs.fitting import FittedMethod, Fitting, evaluate_fitted
 from lmpnn_kge.runs.inputs import renumber_queries
+from lmpnn_kge.runs.kept import fit_file, read_results, results_file
+from lmpnn_kge.runs.knowledge import Knowledge
+from lmpnn_kge.runs.methods import Methods
+from lmpnn_kge.runs.predict import Wanted, predict_missing
+from lmpnn_kge.runs.predictions import Predictions
+from lmpnn_kge.runs.questions import Batch, Question
 from lmpnn_kge.settings.kinds import TrainSettings, UnionMode
-from lmpnn_kge.training.folder import RUN, RunFolder
+from lmpnn_kge.training.folder import RUN, STATE, RunFolder
 from lmpnn_kge.training.lmpnn import MODEL, load_best
 from lmpnn_kge.training.provenance import QueriesSource, RunProvenance, file_hash
+from lmpnn_kge.training.resume import epochs_done, is_finished
 
-#: The results of the best network on the test queries.
-TEST = "test.json"
+#: Many formulas; a text by itself is not among them, although it is a sequence of texts.
+Formulas = list[str] | list[Formula] | list[str | Formula] | tuple[str | Formula, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +56,7 @@ class Run:
     vocabulary: Vocabulary
     dataset: KnowledgeGraph | Path | None  # its graph, or the folder of it, if that is found
     notes: tuple[str, ...] = ()
+    other_checkpoint: str | None = None  # its hash, if it is not that of the training
 
     @classmethod
     def open(
@@ -61,17 +71,26 @@ class Run:
         run = RunFolder.open(folder, RUN)
         if not run.has(MODEL):
             raise RunError(f"{run.path} has no network yet; continue it with `train --resume`")
-        file, notes = _find_checkpoint(run, checkpoint)
+        file, other_hash = _find_checkpoint(run, checkpoint)
+        notes = []
+        if other_hash is not None:
+            notes = [f"{file} is not the file that {run.path} was trained on: its hash differs"]
         chosen = choose_device(device)
         vocabulary = run.vocabulary()
-        backbone = _open_backbone(run, file, vocabulary, is_other=bool(notes))
+        backbone = _open_backbone(run, file, vocabulary, is_other=other_hash is not None)
         model = Lmpnn(backbone, run.settings, dtype=precision(run.provenance)).on(chosen)
         load_best(model, run)
         graph = None if dataset is None else Path(dataset)
         if graph is None and run.provenance.dataset is not None:
             recorded = find_moved(run.provenance.dataset, run.path)
             graph = recorded if recorded.exists() else None
-        return cls(run, LmpnnMethod.of(model, run.settings), vocabulary, graph, tuple(notes))
+        if run.has(STATE) and not is_finished(run):
+            notes.append(
+                f"the training of {run.path} is not finished: {epochs_done(run)} of "
+                f"{run.settings.epochs} epochs are done; `train --resume` continues it"
+            )
+        method = LmpnnMethod.of(model, run.settings)
+        return cls(run, method, vocabulary, graph, tuple(notes), other_hash)
 
     def __repr__(self) -> str:
         source = self.folder.provenance
@@ -90,15 +109,14 @@ class Run:
     @cached_property
     def results(self) -> Results | None:
         """The results on test; None if the run was not tested."""
-        if not self.folder.has(TEST):
-            return None
-        return Results.from_json(self.folder.read_json(TEST), str(self.folder.path / TEST))
+        return self.kept_results(LMPNN)
 
     def evaluate(
         self,
         split: str = "test",
         *,
         queries: str | Path | QueryStore | None = None,
+        method: str = LMPNN,
         union: UnionMode | None = None,
         limit: int | None = None,
         listener: Listener = SILENT,
@@ -106,13 +124,29 @@ class Run:
         """Rank the hard answers of a split of the run's own queries, or of others.
 
         queries is a store or its folder; limit takes at most that many queries per type, evenly
-        spread.
+        spread. method is a way to answer, as in `ask`; union is for the network only.
         """
         if union not in (None, *get_args(UnionMode)):
             raise ConfigError(f"union is {union!r}; {choices(str(union), get_args(UnionMode))}")
-        method = dataclasses.replace(self.method, union=union or self.method.union)
+        if method == LMPNN:  # without its graph, which may be gone
+            network = dataclasses.replace(self.method, union=union or self.method.union)
+            fitted = FittedMethod(network)
+        else:
+            fitted = self._methods.get(method, listener)
         store = queries if isinstance(queries, QueryStore) else self.queries(split, queries)[0]
-        return evaluate_split(method, store, split, limit, listener)
+        return evaluate_fitted(fitted, store, split, limit, listener)
+
+    def kept_results(self, method: str) -> Results | None:
+        """The results of a method on all test queries; None if they were not kept."""
+        return read_results(self.folder, method)
+
+    def keep_results(self, method: str, results: Results) -> None:
+        """Keep the results of a method on all test queries in the run, for reports.
+
+        Those of another checkpoint than that of the run are not kept.
+        """
+        if self.other_checkpoint is None:
+            self.folder.write_json(results_file(method), results.to_json())
 
     def queries(self, split: str, folder: str | Path | None = None) -> tuple[QueryStore, list[str]]:
         """A split of the run's own queries or of others in the rows of its backbone, and notes."""
@@ -125,20 +159,31 @@ class Run:
             notes.append(f"{store.folder} has changed since {self.folder.path} was trained on it")
         return renumbered, notes
 
+    def _valid_queries(self) -> Mapping[str, Queries]:
+        """The valid queries of the run's own store, if it has any."""
+        own = self.folder.provenance.queries.folder
+        store = QueryStore.open(find_moved(own, self.folder.path))
+        wanted = dataclasses.replace(store, splits={"valid": store.splits.get("valid", {})})
+        return renumber_store(wanted, self.vocabulary)[0].queries("valid")
+
     def embed(self, formula: str | Formula) -> Tensor:
         """The answer embeddings of a formula, one for each disjunct, [disjuncts, d]."""
-        return self.method.embed(*self._query(*_parsed(formula)))[:, 0]
+        batch = Batch.of([Question.read(formula, self.vocabulary)])
+        return self.method.embed(batch.pattern, *batch.tensors(self.method.device))[:, 0]
 
-    def rank(self, formula: str | Formula, k: int = 10) -> list[tuple[str, float]]:
-        """The ids and scores of the k entities that answer a formula best."""
-        parsed, text = _parsed(formula)
-        scores, excluded = self._scores(parsed, text)
-        best = scores.topk(max(0, min(k, len(scores) - excluded)))
-        return [
-            (self.vocabulary.entity_ids[row], score)
-            for row, score in zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        ]
+    @torch.inference_mode()
+    def rank(
+        self, formula: str | Formula, k: int = 10, *, method: str | None = None
+    ) -> list[tuple[str, float]]:
+        """The ids and scores of the k entities that answer a formula best, by the score alone."""
+        asked = self.method if method is None else self._methods.get(method, SILENT).method
+        question = Question.read(formula, self.vocabulary)
+        scores, excluded = score(asked, Batch.of([question]))
+        (rows,) = best_rows(scores, excluded, None, k)
+        ids = [self.vocabulary.entity_ids[row] for row in rows.tolist()]
+        return list(zip(ids, scores[0, rows].tolist(), strict=True))
 
+    @overload
     def ask(
         self,
         formula: str | Formula,
@@ -146,66 +191,157 @@ class Run:
         *,
         predicted: bool = False,
         graph: KnowledgeGraph | str | Path | None = None,
-    ) -> list[Answer]:
+        method: str | None = None,
+        candidates: Candidates = "typed-first",
+        explain: int = 0,
+        listener: Listener = SILENT,
+    ) -> AnswerList: ...
+
+    @overload
+    def ask(
+        self,
+        formula: Formulas,
+        k: int = 10,
+        *,
+        predicted: bool = False,
+        graph: KnowledgeGraph | str | Path | None = None,
+        method: str | None = None,
+        candidates: Candidates = "typed-first",
+        explain: int = 0,
+        listener: Listener = SILENT,
+    ) -> list[AnswerList]: ...
+
+    def ask(
+        self,
+        formula: str | Formula | Formulas,
+        k: int = 10,
+        *,
+        predicted: bool = False,
+        graph: KnowledgeGraph | str | Path | None = None,
+        method: str | None = None,
+        candidates: Candidates = "typed-first",
+        explain: int = 0,
+        listener: Listener = SILENT,
+    ) -> AnswerList | list[AnswerList]:
         """The k best answers to a formula, each marked as known or predicted by the graph.
 
-        Entities that violate a negated condition in the training edges are omitted. With
-        predicted=True, known answers are omitted as well. graph is a graph, or its folder, to use
-        instead of the run's own.
+        A list of formulas gives a list of answers to each, much faster than one call for each.
+        Entities that violate a negated condition in the training edges are omitted, and so are
+        entities of the question that could answer only by an edge to themselves. With
+        predicted=True, known answers are omitted as well.
+
+        graph is a graph, or its folder, to use instead of the run's own. method is the name of a
+        way to answer: lmpnn, search, hybrid or cqd-beam; by default hybrid, if the graph is found.
+        candidates says what happens to entities that no training edge of a relation has at the
+        place of `?`: they are ranked last (`typed-first`), omitted (`typed`) or ranked by score
+        like all others (`any`). explain is the number of reasons to give for each answer.
         """
-        graph = self.graph if graph is None else KnowledgeGraph.of(graph)
-        if predicted and graph is None:
+        many = isinstance(formula, list | tuple)
+        results = self.ask_each(
+            formula if isinstance(formula, list | tuple) else [formula],
+            k,
+            predicted=predicted,
+            graph=graph,
+            method=method,
+            candidates=candidates,
+            explain=explain,
+            listener=listener,
+        )
+        answers = []
+        for number, result in enumerate(results, 1):
+            if isinstance(result, QueryError):
+                raise result.within(f"question {number}") if many else result
+            answers.append(result)
+        return answers if many else answers[0]
+
+    def ask_each(
+        self,
+        formulas: Formulas,
+        k: int = 10,
+        *,
+        predicted: bool = False,
+        graph: KnowledgeGraph | str | Path | None = None,
+        method: str | None = None,
+        candidates: Candidates = "typed-first",
+        explain: int = 0,
+        listener: Listener = SILENT,
+    ) -> list[AnswerList | QueryError]:
+        """`ask` for many formulas; a wrong one has its error in place of its answers."""
+        if candidates not in get_args(Candidates):
+            wrong = str(candidates)
+            raise ConfigError(f"candidates is {wrong!r}; {choices(wrong, get_args(Candidates))}")
+        knowledge = self._knowledge
+        if graph is not None and graph is not self.graph:
+            knowledge = self._knowledge_of(KnowledgeGraph.of(graph))
+        if predicted and knowledge is None:
             raise RunError(
-                "--predicted needs the graph of the run to tell predicted answers from known ones; "
-                "give its folder with --dataset DIR"
+                "only the graph of the run tells predicted answers from known ones, and it was not "
+                "found; say where it is with --dataset DIR (in Python: graph=)"
             )
-        parsed, text = _parsed(formula)
-        self.vocabulary.resolve(Pattern(parsed), text)  # an error points at a name in the text
-        known: set[str] = set()
-        confirmed: set[str] = set()
-        omitted: set[str] = set()
-        if graph is not None:
-            known = set(graph.answer(parsed, "train"))
-            confirmed = set(graph.answer(parsed, "test"))
-            omitted = {graph.entity_ids[row] for row in graph.refuted_rows(parsed)}
-            omitted |= known if predicted else set()
-        ranked = [pair for pair in self.rank(parsed, k + len(omitted)) if pair[0] not in omitted]
-        return [
-            Answer(
-                id_,
-                self.vocabulary.label(self.vocabulary.entity(id_)),
-                score,
-                None if graph is None else id_ in known,
-                None if graph is None else id_ in confirmed,
-            )
-            for id_, score in ranked[:k]
-        ]
+        methods = self._methods
+        if knowledge is not self._knowledge:
+            methods = self._methods_of(knowledge, kept=False)
+        fitted = methods.get(method, listener)
+        explaining = methods.explaining(fitted, listener) if explain else None
+        asking = Asking(
+            self.vocabulary, fitted, knowledge, k, predicted, candidates, explaining, explain
+        )
+        return asking.ask(formulas)
 
-    def _query(self, formula: Formula, text: str | None) -> tuple[Pattern, Tensor, Tensor]:
-        """A formula as a batch of one query of its own pattern."""
-        pattern = Pattern(formula)
-        rows = self.vocabulary.resolve(pattern, text)
-        constants, relations = (torch.from_numpy(ids)[None].to(self.method.device) for ids in rows)
-        return pattern, constants, relations
+    def predict(
+        self,
+        *,
+        relations: Sequence[str] = (),
+        heads: Sequence[str] = (),
+        tails: Sequence[str] = (),
+        limit: int = 100,
+        min_probability: float = 0.0,
+        any_pair: bool = False,
+        new: bool = False,
+        listener: Listener = SILENT,
+    ) -> Predictions:
+        """The most probable triples that the training graph lacks, by the embedding of the run.
 
-    @torch.inference_mode()
-    def _scores(self, formula: Formula, text: str | None) -> tuple[Tensor, int]:
-        """The score of every entity, [E], and how many are excluded by `? != entity`.
-
-        An inequality with a constant holds exactly, without the network: the entity scores −∞.
+        The network takes no part. `lmpnn_kge.predict` explains the arguments.
         """
-        rest, excluded = exclusions(formula)
-        if excluded:
-            self.vocabulary.resolve(Pattern(formula), text)  # the rest does not have all names
-        scores = self.method.answer(*self._query(rest, text))(slice(None))[0]
-        rows = {self.vocabulary.entity(constant.name) for constant in excluded}
-        scores[list(rows)] = -torch.inf
-        return scores, len(rows)
+        wanted = Wanted(relations, heads, tails, limit, min_probability, any_pair, new)
+        if self.graph is None:
+            raise RunError("the graph of the run is not found; give its folder with --dataset DIR")
+        return predict_missing(self.backbone, self.graph, wanted, listener)
 
+    @cached_property
+    def _knowledge(self) -> Knowledge | None:
+        """What the run's own graph knows."""
+        return None if self.graph is None else self._knowledge_of(self.graph)
 
-def _parsed(formula: str | Formula) -> tuple[Formula, str | None]:
-    """A formula, and its text if it came as one, for errors to point into."""
-    return (parse(formula), formula) if isinstance(formula, str) else (formula, None)
+    def _knowledge_of(self, graph: KnowledgeGraph) -> Knowledge:
+        return Knowledge(graph, self.vocabulary, self.method.device)
+
+    @cached_property
+    def _methods(self) -> Methods:
+        """The ways to answer, with the run's own graph."""
+        return self._methods_of(self._knowledge, kept=True)
+
+    def _methods_of(self, knowledge: Knowledge | None, *, kept: bool) -> Methods:
+        fitting = None
+        if knowledge is not None:
+            recorded = self.folder.provenance
+            manifest = find_moved(recorded.queries.folder, self.folder.path) / "manifest.json"
+            fitting = Fitting(
+                self.backbone,
+                knowledge.facts,
+                (lambda name: self.folder.path / fit_file(name)) if kept else None,
+                {
+                    "checkpoint": self.other_checkpoint or recorded.checkpoint.sha256,
+                    "queries": file_hash(manifest)
+                    if manifest.is_file()
+                    else recorded.queries.sha256,
+                    "graph": knowledge.graph.fingerprint,
+                },
+                self._valid_queries,
+                knowledge.triples,
+            )
+        return Methods(self.method, self.vocabulary, knowledge, fitting)
 
 
 def precision(provenance: RunProvenance) -> torch.dtype:
@@ -232,18 +368,17 @@ def find_moved(recorded: str | Path, run: Path) -> Path:
 
 def _find_checkpoint(
     run: RunFolder[TrainSettings, RunProvenance], given: str | Path | None
-) -> tuple[Path, list[str]]:
-    """The checkpoint of a run, and a note if it is not the file that the run was trained on."""
+) -> tuple[Path, str | None]:
+    """The checkpoint of a run, and its hash if it is not the file that the run was trained on."""
     recorded = run.provenance.checkpoint
     file = find_moved(recorded.file, run.path) if given is None else Path(given)
     if not file.is_file():
         raise RunError(
             f"the checkpoint of {run.path} is not at {given or recorded.file}; say where it is "
-            "with --checkpoint"
+            "with --checkpoint FILE (in Python: checkpoint=)"
         )
-    if file_hash(file) == recorded.sha256:
-        return file, []
-    return file, [f"{file} is not the file that {run.path} was trained on: its hash differs"]
+    sha256 = file_hash(file)
+    return file, None if sha256 == recorded.sha256 else sha256
 
 
 def _open_backbone(

@@ -180,9 +180,32 @@ class CqdSettings(Settings):
     beam: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class SearchSettings(Settings):
+    """The settings of search and hybrid, which answer queries by the truth of edges."""
+
+    folder = "search"
+    least: ClassVar = {"beam": 1, "tails": 1, "tries": 1, "seed": 0}
+    above: ClassVar = {"beta": 0}
+
+    # Truth
+    facts: Literal["known", "ignored"]
+    t_norm: Literal["product", "godel"]
+    exists: Literal["noisy-or", "max"]
+    # Search
+    beam: int
+    tails: int
+    tries: int
+    # Fitting
+    beta: float | None  # None: fitted
+    bias: float | None  # None: fitted
+    seed: int
+
+
 #: By the command or the method that has them.
 KINDS: dict[str, type[Settings]] = {
     "train": TrainSettings,
     "pretrain": PretrainSettings,
     "cqd": CqdSettings,
+    "search": SearchSettings,
 }

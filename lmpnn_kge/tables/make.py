@@ -1,14 +1,15 @@
 """Tables of runs: rows that differ in a few settings or in their checkpoint, trained and compared.
 
 The folder of a table has a run folder for every network, named after its backbone and its changed
-settings (`rotate`, `rotate,epsilon=0.5`), table.json with all results, and a report. Finished runs
-are used again, and unfinished ones are resumed.
+settings (`rotate`, `rotate,epsilon=0.5`), a file with results for every other method
+(`rotate.hybrid.json`), table.json with all results, and a report. What is finished is used again,
+and unfinished runs are resumed.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,10 +21,11 @@ from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.results import Results, compare
 from lmpnn_kge.reports.published import ABLATION, BACKBONES, BEST, Published, published
 from lmpnn_kge.reports.report import write_report
-from lmpnn_kge.runs.run import TEST
+from lmpnn_kge.runs.kept import TEST
 from lmpnn_kge.runs.train import open_trained, provenance_of, train_on
 from lmpnn_kge.settings.kinds import UnionMode
 from lmpnn_kge.tables.file import BASE, read_table
+from lmpnn_kge.tables.methods import PlannedMethod, plan_methods
 from lmpnn_kge.tables.plan import Job, PlannedRow, check_seeds, gather_all, jobs_of, plan_rows
 from lmpnn_kge.tables.section import TableRow, table_section
 from lmpnn_kge.training.folder import RUN, RunFolder, check_new, is_run
@@ -62,13 +64,15 @@ def make_table(
     seeds: int | None = None,
     out: str | Path | None = None,
     device: str = "auto",
+    methods: Sequence[str] = (),
     beside: Mapping[str, Results] | None = None,
     listener: Listener = SILENT,
 ) -> RunTable:
     """Train and test every row of a table on every checkpoint, and write a report on them.
 
     table is the name of a shipped table, or a file. Each row is trained once, or with the seeds
-    0 … seeds − 1. beside has additional rows, which are not trained here.
+    0 … seeds − 1. methods are other ways to answer, such as `hybrid`, each of which is evaluated on
+    every checkpoint. beside has additional rows, which are not trained here.
     """
     configs = read_table(table, config, settings)
     if seeds is not None:
@@ -80,7 +84,9 @@ def make_table(
     folder = Path(out or Path("tables") / default)
     rows = list(plan_rows(folder, configs, gathered, seeds))
     jobs = jobs_of(rows)
-    _check(folder, jobs, rows, beside or {}, chosen)
+    others = plan_methods(folder, methods, gathered)
+    labels = [*(row.label for row in rows), *(other.label for other in others)]
+    _check(folder, jobs, labels, beside or {}, chosen)
     if not is_table(folder):
         _begin(folder, name)
     for number, job in enumerate(jobs, start=1):
@@ -95,9 +101,11 @@ def make_table(
     tested: dict[str, Sequence[Results]] = {
         row.label: [_tested(job, row.union, device, listener) for job in row.jobs] for row in rows
     }
-    tested |= {label: [results] for label, results in (beside or {}).items()}
-    _write(folder, name, rows, tested)
-    return RunTable(folder, tested, _report(folder, name, rows, tested, beside or {}))
+    measured = {other.label: other.results(device, listener) for other in others}
+    measured |= beside or {}
+    tested |= {label: [results] for label, results in measured.items()}
+    _write(folder, name, rows, others, tested)
+    return RunTable(folder, tested, _report(folder, name, rows, tested, measured))
 
 
 def is_table(folder: Path) -> bool:
@@ -112,7 +120,7 @@ def is_table(folder: Path) -> bool:
 def _check(
     folder: Path,
     jobs: Sequence[Job],
-    rows: Sequence[PlannedRow],
+    labels: Collection[str],
     beside: Iterable[str],
     device: torch.device,
 ) -> None:
@@ -126,7 +134,7 @@ def _check(
         else:
             check_new(job.folder)
     for label in beside:
-        if any(label == row.label for row in rows):
+        if label in labels:
             raise RunError(f"{label!r} is a row of the table; choose another name")
 
 
@@ -136,7 +144,7 @@ def _begin(folder: Path, name: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(f"{folder} cannot be made: {error.strerror}") from error
-    _write(folder, name, [], {})
+    _write(folder, name, [], [], {})
 
 
 def _tested(job: Job, union: UnionMode, device: str, listener: Listener) -> Results:
@@ -152,12 +160,20 @@ def _tested(job: Job, union: UnionMode, device: str, listener: Listener) -> Resu
 
 
 def _write(
-    folder: Path, name: str, rows: Sequence[PlannedRow], tested: Mapping[str, Sequence[Results]]
+    folder: Path,
+    name: str,
+    rows: Sequence[PlannedRow],
+    methods: Sequence[PlannedMethod],
+    tested: Mapping[str, Sequence[Results]],
 ) -> None:
     """Write table.json: all results, for programs."""
-    trained = {
+    origins: dict[str, dict[str, object]] = {
         row.label: {"runs": [job.folder.name for job in row.jobs], "union": row.union}
         for row in rows
+    }
+    origins |= {
+        other.label: {"method": other.method, "checkpoint": other.inputs.checkpoint.file}
+        for other in methods
     }
     content = {
         "kind": KIND,
@@ -165,7 +181,7 @@ def _write(
         **Software.now().to_json(),
         "table": name,
         "rows": {
-            label: {**trained.get(label, {}), "results": [seed.to_json() for seed in results]}
+            label: {**origins.get(label, {}), "results": [seed.to_json() for seed in results]}
             for label, results in tested.items()
         },
     }

@@ -108,7 +108,7 @@ def plan_rows(
     training query has a disjunction, because `union` then affects evaluation alone.
     """
     base, several = configs[BASE], len(checkpoints) > 1 or len(configs) == 1
-    for inputs, key, backbone in _named(checkpoints):
+    for inputs, key, backbone in named_checkpoints(checkpoints):
         train = inputs.store.splits["train"].values()
         disjunctions = any(len(wire(group.pattern)) > 1 for group in train if len(group))
         networks: dict[
@@ -140,7 +140,7 @@ def plan_rows(
             yield PlannedRow(shown, name, first, jobs, config.union, same != label)
 
 
-def _named(checkpoints: Sequence[Inputs]) -> Iterator[tuple[Inputs, str, str]]:
+def named_checkpoints(checkpoints: Sequence[Inputs]) -> Iterator[tuple[Inputs, str, str]]:
     """Each with a key for its folders and a label; more checkpoints do not change earlier keys."""
     backbones = [inputs.backbone_name for inputs in checkpoints]
     files = distinct_names([Path(inputs.checkpoint.file) for inputs in checkpoints])

@@ -69,3 +69,11 @@ def epochs_done(folder: RunFolder[S, P]) -> int:
     if type(epoch) is not int:
         raise RunError(f"{folder.path / STATE} is damaged: it does not say how many epochs it has")
     return epoch
+
+
+def is_finished(folder: RunFolder[S, P]) -> bool:
+    """Whether a training has done all its epochs, or has stopped because nothing improved."""
+    if epochs_done(folder) >= folder.settings.epochs:
+        return True
+    stale = folder.read_facts(STATE).get("stale") if folder.has(STATE) else 0
+    return 0 < folder.settings.patience <= stale

@@ -1,18 +1,18 @@
 """CQD(E) at 1,000 steps and CQD-Beam against LMPNN, on the same queries at FB15k-237's size."""
 
 import sys
-import time
 
 from lmpnn_kge.device import choose_device, choose_precision
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.methods.cqd import Cqd, CqdBeam
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.method import Method
-from lmpnn_kge.methods.rank import BATCH, rank_queries
+from lmpnn_kge.methods.rank import BATCH
 from lmpnn_kge.settings.files import load_config, load_settings
 from lmpnn_kge.settings.kinds import CqdSettings
 from lmpnn_kge.settings.values import parse_settings
 
+from .measure import query_rates
 from .workload import backbone, evaluation_queries
 
 #: A batch of each type: all methods work on a batch at once.
@@ -30,21 +30,7 @@ def main(settings: list[str]) -> None:
         "CQD-Beam": CqdBeam.of(table, decomposition),
     }
     found = evaluation_queries(QUERIES)
-    taken = dict.fromkeys(methods, 0.0)
-    print("queries/s " + "".join(f"{name:>12}" for name in methods))
-    for kind, queries in found.items():
-        speeds = []
-        for name, method in methods.items():
-            if name == "LMPNN":
-                rank_queries(method, queries)  # to warm up
-            start = time.perf_counter()
-            rank_queries(method, queries)
-            seconds = time.perf_counter() - start
-            taken[name] += seconds / len(queries)
-            speeds.append(len(queries) / seconds)
-        print(f"{kind:<10}" + "".join(f"{speed:12,.0f}" for speed in speeds), flush=True)
-    rates = {name: len(found) / seconds for name, seconds in taken.items()}
-    print("all types " + "".join(f"{rate:12,.0f}" for rate in rates.values()))
+    rates = query_rates(methods, found, warm={"LMPNN"})
     for name in ("CQD(E)", "CQD-Beam"):
         print(f"LMPNN is {rates['LMPNN'] / rates[name]:,.0f} × as fast as {name}")
 

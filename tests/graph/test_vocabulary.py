@@ -36,6 +36,10 @@ def resolve(vocabulary, text):
     return vocabulary.resolve(Pattern(parse(text)), text)
 
 
+def look_up(text, seen, vocabulary=LABELLED):
+    return vocabulary.look_up(Pattern(parse(text)), text, lambda *pair: pair in seen)
+
+
 def test_rows_in_another_table_are_joined_by_id_and_missing_names_give_minus_one():
     table = Vocabulary(["e3", "x", "e0"], ["r1", "s"])
     rows = Vocabulary(ENTITIES, RELATIONS).rows_in(table)
@@ -105,6 +109,37 @@ def test_an_ambiguous_label_lists_the_candidates():
     message = "'Paris' is the label of 2 entity ids: m1, m2; write the id you mean (column 3)"
     with pytest.raises(QueryError, match=re.escape(message)):
         resolve(LABELLED, "r(Paris, ?)")
+
+
+@pytest.mark.parametrize(
+    ("seen", "row"),
+    [
+        ([(1, 0)], 1),  # m2 is the head of an edge of r
+        ([(1, 0), (0, 1)], 1),  # m1 is only the tail of one
+        ([(2, 0), (0, 0)], 0),
+    ],
+)
+def test_an_ambiguous_label_means_the_one_that_fits_its_place(seen, row):
+    names = look_up("r(Paris, ?)", seen)
+    assert names.constants.tolist() == [row]
+    (note,) = names.notes
+    assert f"'Paris' is the label of 2 entities; m{row + 1} was taken" in note
+    assert look_up("r(m1, ?)", seen).notes == ()
+
+
+def test_a_label_must_fit_everywhere_in_the_question():
+    question = "r(Paris, ?) & r(?, Paris)"
+    assert look_up(question, [(0, 0), (0, 1), (1, 0)]).constants.tolist() == [0]
+    with pytest.raises(QueryError, match="label of 2 entity ids: m1, m2;"):
+        look_up(question, [(0, 0), (1, 1)])
+
+
+def test_an_ambiguous_label_lists_candidates_that_fit_first():
+    three = Vocabulary(["m1", "m2", "m3"], ["r"], ["Paris"] * 3)
+    with pytest.raises(QueryError, match="label of 3 entity ids: m2, m3, m1;"):
+        look_up("r(Paris, ?)", [(1, 0), (2, 0)], three)
+    with pytest.raises(QueryError, match="label of 3 entity ids: m1, m2, m3;"):
+        look_up("r(?, ?) & ? = Paris", [(1, 0)], three)
 
 
 def test_a_question_is_resolved_in_the_order_of_its_pattern():

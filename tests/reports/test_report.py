@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from lmpnn_kge.errors import LmpnnError, printable
+from lmpnn_kge.methods.calibration import Bin, Reliability
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.methods.text_table import Table, Text
 from lmpnn_kge.query.patterns import BETAE, NEGATIVE, POSITIVE
 from lmpnn_kge.reports.document import Document, Figure, Heading, to_html, to_markdown
-from lmpnn_kge.reports.plots import Curve, plot_curves, plot_missing, plot_types
+from lmpnn_kge.reports.plots import Curve, plot_curves, plot_missing, plot_reliability, plot_types
 from lmpnn_kge.reports.published import published
 from lmpnn_kge.reports.record import read_run
 from lmpnn_kge.reports.report import make_report, write_report
@@ -27,6 +28,9 @@ from lmpnn_kge.reports.sections import MOST_PANELS, Section
 from ..toy_runs import cli, partials, train_tiny
 
 HOSTILE = "<img src=x onerror=alert(1)> | *a* _b_ `c` [d](http://e.f) $g$ & \\| #"
+
+
+RELIABILITY = Reliability((Bin(0.1, 0.2, 500.0), Bin(0.9, 0.7, 250.0)))
 
 
 @pytest.fixture(scope="module")
@@ -365,6 +369,9 @@ def test_a_run_that_lost_patience_is_finished(copy):
         ("metrics.jsonl", '{"epoch": 1, "loss": NaN, "queries_per_second": 1}\n', "not a number"),
         ("metrics.jsonl", '{"epoch": 1e999, "loss": 1, "queries_per_second": 1}\n', "is damaged"),
         ("metrics.jsonl", "[1]\n", "metrics.jsonl is damaged"),
+        ("test-search.json", "[]", "test-search.json is damaged"),
+        ("edges.json", "[]", "edges.json is damaged"),
+        ("edges.json", '{"inputs": {}}', "edges.json is damaged"),
     ],
 )
 def test_a_damaged_run_is_one_line_and_nothing_is_written(copy, tmp_path, file, content, message):
@@ -461,16 +468,74 @@ def test_a_place_that_cannot_be_written_is_one_line(sketched, copy, tmp_path):
         make_report([])
 
 
+def with_reliability(mrr):
+    return {**content(mrr), "reliability": RELIABILITY.to_json()}
+
+
+def edges_of(run, **changes):
+    """edges.json as a fit writes it, without what was fitted."""
+    sha256 = json.loads((run / "run.json").read_text())["checkpoint"]["sha256"]
+    raw = Reliability((Bin(0.9, 0.1, 750.0),))
+    measured = {"calibrated": RELIABILITY.to_json(), "raw": raw.to_json()}
+    inputs = {"checkpoint": sha256}
+    return {"inputs": inputs, "fitted": {"reliability": measured}} | changes
+
+
+def test_methods_that_were_evaluated_on_a_run_are_rows_beside_it(sketched, copy, tmp_path):
+    run, other = copy("one", mrr={"1p": 0.5}), copy("two", mrr={"1p": 0.2})
+    (run / "test-hybrid.json").write_text(json.dumps(content({"1p": 0.7})))
+    (run / "test-search.json").write_text(json.dumps(content({"1p": 0.6})))
+    (run / "test-merge.json").write_text(json.dumps(content({"1p": 0.1})))  # not a method
+    tables, text = written(run, other, out=tmp_path / "out")
+    rows = [["one", "50.0"], ["one, search", "60.0"], ["one, hybrid", "70.0"], ["two", "20.0"]]
+    assert [["", "1p"], *rows] in tables
+    assert row_of(tables, "one, hybrid, Hits@10")["1p"] == "70.0"
+    assert row_of(tables, "one, search, 1 missing")["1p"] == "60.0"
+    assert "Probabilities" not in text
+    beside = {"one, hybrid": results({"1p": 0.8})}
+    tables, _ = written(run, out=tmp_path / "again", beside=beside)
+    rows = [["one", "50.0"], ["one, search", "60.0"], ["one, hybrid", "80.0"]]
+    assert [["", "1p"], *rows] in tables, "a row that is given replaces the one of the folder"
+
+
+def test_the_reliability_of_answers_and_of_edges_is_shown(copy, tmp_path):
+    run = copy(mrr={"1p": 0.5})
+    (run / "test-hybrid.json").write_text(json.dumps(with_reliability({"1p": 0.7})))
+    (run / "edges.json").write_text(json.dumps(edges_of(run)))
+    tables, text = written(run, out=tmp_path / "out")
+    name = "expected calibration error"
+    row = row_of(tables, "run, hybrid", place=-1)
+    assert row == {name: "0.1333", "hold, percent": "36.7", "claims": "750"}
+    assert row_of(tables, "run, calibrated")[name] == "0.1333"
+    assert row_of(tables, "run, sigmoids of scores")[name] == "0.8000"
+    assert text.index("Answering") < text.index("Probabilities") < text.index("Training")
+    svg = (tmp_path / "out" / "report-reliability-answers.svg").read_text()
+    assert "run, hybrid, error 13.3 %" in svg
+    svg = (tmp_path / "out" / "report-reliability-edges.svg").read_text()
+    assert "run, sigmoids of scores, error 80.0 %" in svg
+
+
+def test_edges_that_were_fitted_to_another_embedding_are_not_shown(sketched, copy, tmp_path):
+    run = copy()
+    edges = edges_of(run, inputs={"checkpoint": "0" * 64})
+    (run / "edges.json").write_text(json.dumps(edges))
+    assert "Probabilities" not in written(run, out=tmp_path / "out")[1]
+
+
 def test_a_report_needs_no_torch(trained, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(trained, run)
+    (run / "test-hybrid.json").write_text(json.dumps(with_reliability({"1p": 0.7})))
+    (run / "edges.json").write_text(json.dumps(edges_of(run)))
     code = """
 import sys
 sys.modules |= dict.fromkeys(("torch", "duckdb", "safetensors"))
 from lmpnn_kge.cli import main
 main(sys.argv[1:])
 """
-    arguments = ["report", str(trained), "-o", str(tmp_path / "out.html")]
+    arguments = ["report", str(run), "-o", str(tmp_path / "out.html")]
     subprocess.run([sys.executable, "-c", code, *arguments], check=True, capture_output=True)
-    assert (tmp_path / "out.html").is_file()
+    assert "sigmoids of scores" in (tmp_path / "out.html").read_text()
 
 
 @pytest.mark.parametrize("name", ["_hidden", "$x$<&>", "名前", "a" * 300, ""])
@@ -480,6 +545,7 @@ def test_plots_take_any_name(name):
         plot_curves([curve, Curve("other", {1: 1.0})]),
         plot_types(["1p", name], {name: {"1p": 0.5}, "other": {name: 0.1}}, {name: {"1p": 0.3}}),
         plot_missing(["2p", name], {name: {"1 missing": {"2p": 0.2}, "2 missing": {}}}),
+        plot_reliability({name: RELIABILITY, "other": RELIABILITY}),
     ]
     for svg in pictures:
         assert svg.startswith("<svg")
@@ -491,3 +557,10 @@ def test_plots_take_any_name(name):
 def test_a_picture_of_one_epoch_and_of_one_type_is_drawn():
     assert "<svg" in plot_curves([Curve("run", {1: 1.0})])
     assert "<svg" in plot_types(["1p"], {"run": {"1p": 0.5}})
+
+
+def test_a_reliability_diagram_names_its_errors_and_writes_no_formulas():
+    svg = plot_reliability({"calibrated": RELIABILITY})
+    assert "calibrated, error 13.3 %" in svg
+    assert "mathdefault" not in svg
+    assert svg == plot_reliability({"calibrated": RELIABILITY})

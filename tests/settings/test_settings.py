@@ -10,7 +10,7 @@ from lmpnn_kge.cli import main
 from lmpnn_kge.errors import ConfigError
 from lmpnn_kge.settings import files as configs
 from lmpnn_kge.settings.files import load_config, shipped
-from lmpnn_kge.settings.kinds import TrainSettings
+from lmpnn_kge.settings.kinds import KINDS, TrainSettings
 from lmpnn_kge.settings.values import make_settings, parse_settings, to_yaml
 
 
@@ -75,6 +75,13 @@ def test_a_value_of_a_file_without_a_reason_names_the_file(tmp_path):
 def test_pretraining_shows_the_defaults_for_the_score_of_a_backbone():
     assert "negatives: 0" in cli("show", "--for", "pretrain", "--backbone", "complex").stdout
     assert "negatives: 1024" in cli("show", "--for", "pretrain", "--backbone", "transe").stdout
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_settings_is_shown(kind):
+    shown = cli("show", "--for", kind).stdout
+    for key in (field.name for field in dataclasses.fields(KINDS[kind])):
+        assert f"\n{key}: " in shown
 
 
 def test_a_run_folder_has_settings_that_load_back_to_the_same(tmp_path):

@@ -15,6 +15,7 @@ from lmpnn_kge.cli.progress import TerminalListener
 from lmpnn_kge.listener import SILENT
 from lmpnn_kge.queries.store import QueryStore, write_store
 from lmpnn_kge.reports.published import ABLATION, published
+from lmpnn_kge.runs.baselines import evaluate_method, evaluate_on
 from lmpnn_kge.tables.file import read_table
 from lmpnn_kge.tables.plan import gather_all, plan_rows
 from lmpnn_kge.tables.section import TableRow, table_section
@@ -483,3 +484,67 @@ def test_results_of_something_else_can_stand_beside(tmp_path, queries):
     with pytest.raises(RunError, match="'rotate' is a row of the table; choose another name"):
         make(queries, tmp_path / "another", beside={"rotate": other})
     assert not (tmp_path / "another").exists()
+
+
+# Methods
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    """A copy, because what is fitted to a checkpoint is kept beside it."""
+    return Path(shutil.copy(ROTATE, tmp_path / "rotate.pt"))
+
+
+def test_methods_are_rows_that_are_evaluated_on_every_checkpoint(tmp_path, queries, checkpoint):
+    files = [checkpoint, TRANSE]
+    made = make(queries, tmp_path / "out", checkpoints=files, methods=["cqd-beam", "frequency"])
+    labels = ["rotate", "transe", "rotate, cqd-beam", "transe, cqd-beam", "frequency"]
+    assert list(made.rows) == labels
+    given = {"dataset": TOY / "dataset", "queries": queries}
+    for label, file in (("rotate, cqd-beam", checkpoint), ("transe, cqd-beam", TRANSE)):
+        alone = evaluate_method("cqd-beam", file, **given)
+        assert made.rows[label] == [alone]
+        row = saved(made.folder)[label]
+        assert (row["method"], Path(row["checkpoint"]).name) == ("cqd-beam", file.name)
+    assert made.rows["frequency"] == [evaluate_method("frequency", checkpoint, **given)]
+    text = (made.folder / "report" / "report.md").read_text()
+    for part in (text.partition("## Runs")[0], text.partition("## Answering")[2]):
+        assert "| transe, cqd-beam " in part
+    assert "rotate, cqd-beam  " in str(made)
+
+
+def test_finished_methods_are_reused_unless_their_inputs_differ(
+    tmp_path, queries, checkpoint, monkeypatch
+):
+    options = {"checkpoints": [checkpoint], "methods": ["search", "cqd-beam"]}
+    first = make(queries, tmp_path / "out", **options)
+    assert checkpoint.with_suffix(".search.json").is_file()
+    assert first.rows["rotate, search"][0].reliability is not None
+    assert "## Probabilities" in (first.folder / "report" / "report.md").read_text()
+    evaluated = []
+    monkeypatch.setattr(
+        "lmpnn_kge.tables.methods.evaluate_on",
+        lambda name, *given, **more: evaluated.append(name) or evaluate_on(name, *given, **more),
+    )
+    assert make(queries, tmp_path / "out", **options).rows == first.rows
+    assert not evaluated
+    file = tmp_path / "out" / "rotate.cqd-beam.json"
+    content = json.loads(file.read_text())
+    content["inputs"]["queries"] = "0" * 64
+    file.write_text(json.dumps(content))
+    assert make(queries, tmp_path / "out", **options).rows == first.rows
+    assert evaluated == ["cqd-beam"]
+
+
+def test_a_method_that_cannot_be_evaluated_is_reported_before_any_work(here, queries, checkpoint):
+    before = sorted(here.iterdir())
+    given = ["--checkpoint", checkpoint, "--queries", queries, "--out", "out"]
+    stderr = cli("table", "backbones", *given, "--method", "cqd_beam", code=2).stderr
+    assert "'cqd_beam' is not one of 'search', 'hybrid'" in stderr
+    stderr = cli("table", "backbones", *given, "--method", "hybrid", code=2).stderr
+    assert "hybrid needs the training edges: give their graph with --dataset DIR" in stderr
+    with pytest.raises(ConfigError, match="there is no method 'serach'; did you mean"):
+        make(queries, here / "out", methods=["serach"])
+    with pytest.raises(RunError, match="'frequency' is a row of the table"):
+        make(queries, here / "out", methods=["frequency"], beside={"frequency": results({"1p": 1})})
+    assert sorted(here.iterdir()) == before

@@ -1,0 +1,227 @@
+"""Answers to many questions: those of a pattern are scored and looked up in the graph at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from lmpnn_kge.errors import QueryError
+from lmpnn_kge.graph.vocabulary import Vocabulary
+from lmpnn_kge.methods.method import Method
+from lmpnn_kge.query.formula import Formula, has_negation
+from lmpnn_kge.query.negations import exclusions
+from lmpnn_kge.runs.answer import Answer, AnswerList
+from lmpnn_kge.runs.explaining import Explaining
+from lmpnn_kge.runs.fitting import FittedMethod
+from lmpnn_kge.runs.knowledge import Knowledge
+from lmpnn_kge.runs.notes import (
+    ANCHORS,
+    EXCLUDED,
+    KNOWN,
+    REFUTED,
+    UNFIT,
+    nothing_left,
+    unknown_premises,
+)
+from lmpnn_kge.runs.questions import Batch, Question, atoms_of_answer, by_pattern
+
+#: Scores that are held at once.
+CHUNK_SCORES = 2**22
+
+#: What to do with entities that a relation was never seen with: rank them last, omit them, nothing.
+Candidates = Literal["typed-first", "typed", "any"]
+
+
+@dataclass(frozen=True, eq=False)
+class Asking:
+    """Who answers, what the graph knows, and which answers are wanted."""
+
+    vocabulary: Vocabulary
+    fitted: FittedMethod
+    knowledge: Knowledge | None
+    k: int = 10
+    predicted: bool = False
+    candidates: Candidates = "typed-first"
+    explaining: Explaining | None = None
+    witnesses: int = 1  # reasons for each answer, if they are explained
+
+    @property
+    def method(self) -> Method:
+        return self.fitted.method
+
+    def ask(self, formulas: Sequence[str | Formula]) -> list[AnswerList | QueryError]:
+        """The answers to each formula, or what is wrong with it."""
+        read = [self._read(formula) for formula in formulas]
+        questions = [item for item in read if isinstance(item, Question)]
+        most = max(1, CHUNK_SCORES // max(1, self.method.num_entities))
+        answers: dict[int, AnswerList | QueryError] = {}
+        for group in by_pattern(questions, most):
+            found = self._answer([questions[position] for position in group])
+            answers |= zip(group, found, strict=True)
+        in_order = iter(sorted(answers.items()))
+        return [next(in_order)[1] if isinstance(item, Question) else item for item in read]
+
+    def _read(self, formula: str | Formula) -> Question | QueryError:
+        try:
+            if self.knowledge is None:
+                return Question.read(formula, self.vocabulary)
+            question = Question.read(formula, self.vocabulary, self.knowledge.seen)
+            self.knowledge.check(question)
+        except QueryError as error:
+            return error
+        return question
+
+    def _answer(self, questions: list[Question]) -> list[AnswerList | QueryError]:
+        """Answer questions of one pattern together or, if that is refused, one by one.
+
+        The graph refuses to try too many combinations of entities, which depends on the number of
+        questions.
+        """
+        try:
+            return [*self._answer_together(questions)]
+        except QueryError as error:
+            if len(questions) == 1:
+                return [error]
+        return [self._answer([question])[0] for question in questions]
+
+    @torch.no_grad()
+    def _answer_together(self, questions: list[Question]) -> list[AnswerList]:
+        batch = Batch.of(questions)
+        scores, excluded = score(self.method, batch)
+        removed = {EXCLUDED: excluded, ANCHORS: self._anchors(batch)}
+        known = confirmed = fitting = None
+        notes: list[list[str]] = [[] for _ in questions]
+        if self.knowledge is not None:
+            known, confirmed = (self.knowledge.answers(batch, split) for split in ("train", "test"))
+            removed[REFUTED] = self.knowledge.refuted(batch)
+            if self.candidates != "any":
+                fitting = self.knowledge.fitting(batch)
+                removed |= {UNFIT: ~fitting} if self.candidates == "typed" else {}
+            removed |= {KNOWN: known} if self.predicted else {}
+            notes = unknown_premises(questions, batch, self.knowledge)
+        omitted = reduce(torch.logical_or, removed.values())
+        known_rows = torch.zeros_like(omitted) if known is None else known
+        results = []
+        for row, rows in enumerate(best_rows(scores, omitted, fitting, self.k)):
+            if not len(rows):
+                reasons = {reason: mask[row] for reason, mask in removed.items()}
+                notes[row].append(nothing_left(questions[row], reasons, self.knowledge))
+            marks = (None if mask is None else mask[row] for mask in (known, confirmed))
+            question = questions[row]
+            chances = self._probabilities(question, scores[row], rows, known_rows[row])
+            unexplained = self._answers(rows, scores[row], chances, *marks)
+            answers = self._explained(question, rows, list(unexplained))
+            noted = (*question.notes, *notes[row])
+            estimated = self.fitted.probability is not None
+            results.append(AnswerList(question.text, answers, noted, estimated=estimated))
+        return results
+
+    def _probabilities(
+        self, question: Question, scores: Tensor, rows: Tensor, known: Tensor
+    ) -> list[float | None]:
+        """The probability of the entities of some rows, by the scores [E] of all.
+
+        What is known is certain, unless something is denied: more edges could make that wrong, and
+        the probability of that is not estimated.
+        """
+        if self.fitted.probability is None:
+            return [None] * len(rows)
+        estimate = self.fitted.probability(question.pattern, scores[None], known[None], rows[None])[
+            0
+        ]
+        certain = None if has_negation(question.formula) else 1.0
+        pairs = zip(estimate.tolist(), known[rows].tolist(), strict=True)
+        return [certain if is_known else chance for chance, is_known in pairs]
+
+    def _explained(self, question: Question, rows: Tensor, answers: list[Answer]) -> list[Answer]:
+        """The answers with their reasons, if these are asked for."""
+        if self.explaining is None or not answers:
+            return answers
+        known = [bool(answer.known) for answer in answers]
+        reasons = self.explaining.explain(question.formula, rows.tolist(), known, self.witnesses)
+        pairs = zip(answers, reasons, strict=True)
+        return [replace(answer, reasons=tuple(why)) for answer, why in pairs]
+
+    def _answers(
+        self,
+        rows: Tensor,
+        scores: Tensor,
+        chances: list[float | None],
+        known: Tensor | None,
+        confirmed: Tensor | None,
+    ) -> Iterator[Answer]:
+        """The entities of some rows as answers, by their scores and marks [E]."""
+        nothing = [None] * len(rows)
+        columns = (
+            rows.tolist(),
+            scores[rows].tolist(),
+            chances,
+            nothing if known is None else known[rows].tolist(),
+            nothing if confirmed is None else confirmed[rows].tolist(),
+        )
+        for entity, value, chance, is_known, is_confirmed in zip(*columns, strict=True):
+            names = self.vocabulary.entity_ids[entity], self.vocabulary.label(entity)
+            yield Answer(*names, value, chance, is_known, is_confirmed)
+
+    def _anchors(self, batch: Batch) -> Tensor:
+        """The constants that could answer only by an edge to themselves, as a mask [n, E].
+
+        A relation that has such edges in the training graph allows more of them.
+        """
+        constants, relations = batch.tensors(self.method.device)
+        if self.knowledge is None:
+            loops = torch.zeros_like(relations, dtype=torch.bool)
+        else:
+            loops = self.knowledge.facts.loops[relations]  # [n, r]
+        mask = _no_entities(batch, self.method)
+        rows = torch.arange(len(batch), device=mask.device)
+        for column in range(constants.shape[1]):
+            needs_loop = torch.ones_like(rows, dtype=torch.bool)
+            for atoms in atoms_of_answer(batch.pattern):
+                edges = [atom.relation for atom in atoms if atom.constant == column]
+                needs_loop &= (~loops[:, edges]).any(1)
+            mask[rows, constants[:, column]] |= needs_loop
+        return mask
+
+
+def score(method: Method, batch: Batch) -> tuple[Tensor, Tensor]:
+    """The scores of all entities, [n, E], and a mask of those that `? != entity` excludes.
+
+    An inequality with a constant holds exactly, so that the method does not see it.
+    """
+    rest, constants = exclusions(batch.pattern.formula)
+    part = batch.part(rest)
+    scores = method.answer(part.pattern, *part.tensors(method.device))(slice(None))
+    excluded = _no_entities(batch, method)
+    rows = torch.arange(len(batch), device=method.device)
+    for constant in constants:
+        column = batch.constants[:, batch.pattern.constants.index(constant.name)]
+        excluded[rows, torch.from_numpy(column).to(method.device)] = True
+    return scores, excluded
+
+
+def best_rows(scores: Tensor, omitted: Tensor, fitting: Tensor | None, k: int) -> list[Tensor]:
+    """For each question, the k best entities that are not omitted, those that fit first."""
+    finite = scores.clamp(min=torch.finfo(scores.dtype).min)  # a truth of 0 has the score -inf
+    k = max(0, min(k, scores.shape[1]))
+    groups = [omitted] if fitting is None else [omitted | ~fitting, omitted | fitting]
+    best: list[Tensor] = [torch.empty(0, dtype=torch.int64, device=scores.device)] * len(scores)
+    for others in groups:
+        top = finite.masked_fill(others, -torch.inf).topk(k)
+        chosen = top.values > -torch.inf
+        best = [
+            torch.cat([before, top.indices[row, chosen[row]]])[:k]
+            for row, before in enumerate(best)
+        ]
+        if all(len(rows) == k for rows in best):
+            break
+    return best
+
+
+def _no_entities(batch: Batch, method: Method) -> Tensor:
+    return torch.zeros(len(batch), method.num_entities, dtype=torch.bool, device=method.device)

@@ -1,0 +1,73 @@
+"""Reasons for answers: from the graph if they are known, by search if they are predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from lmpnn_kge.graph.vocabulary import Vocabulary
+from lmpnn_kge.query.formula import Formula
+from lmpnn_kge.query.patterns import Pattern
+from lmpnn_kge.query.reason import Reason, Witness, explain
+from lmpnn_kge.runs.knowledge import Knowledge
+from lmpnn_kge.search.edges import EdgeProbability
+from lmpnn_kge.search.solve import Solver
+from lmpnn_kge.search.witness import find_witnesses
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Explaining:
+    """A graph, a search and the probabilities of edges."""
+
+    vocabulary: Vocabulary
+    knowledge: Knowledge
+    solver: Solver
+    edges: EdgeProbability
+
+    def explain(
+        self, formula: Formula, answers: Sequence[int], known: Sequence[bool], count: int
+    ) -> list[list[Reason]]:
+        """Up to `count` reasons for each answer, the best first.
+
+        answers are rows, and known says which of them follow from the training edges. The names in
+        the formula are ids.
+        """
+        pairs = list(zip(answers, known, strict=True))
+        exact = self.knowledge.witnesses(formula, [row for row, k in pairs if k], count)
+        likely = self._search(formula, [row for row, k in pairs if not k], count)
+        sources = {True: iter(exact), False: iter(likely)}
+        by_answer = [next(sources[is_known]) for is_known in known]
+        reasons = iter(
+            explain(
+                [witness for witnesses in by_answer for witness in witnesses],
+                self.vocabulary,
+                self._holds,
+                self._probability,
+            )
+        )
+        return [[next(reasons) for _ in witnesses] for witnesses in by_answer]
+
+    def _search(self, formula: Formula, answers: Sequence[int], count: int) -> list[list[Witness]]:
+        if not answers:
+            return []
+        pattern, device = Pattern(formula), self.solver.truth.device
+        constants, relations = self.vocabulary.resolve(pattern)
+        columns = torch.from_numpy(constants).to(device), torch.from_numpy(relations).to(device)
+        rows = torch.tensor(answers, device=device)
+        return find_witnesses(self.solver, pattern, *columns, rows, count)
+
+    def _holds(self, edges: Ints) -> npt.NDArray[np.bool_]:
+        heads, relations, tails = torch.from_numpy(edges).to(self.solver.truth.device).unbind(1)
+        facts = self.knowledge.facts
+        return facts.hold(facts.keys_of(heads, relations), tails).cpu().numpy()
+
+    @torch.no_grad()
+    def _probability(self, edges: Ints) -> npt.NDArray[np.float64]:
+        heads, relations, tails = torch.from_numpy(edges).to(self.solver.truth.device).unbind(1)
+        return self.edges.at(heads, relations, tails).cpu().double().numpy()

@@ -1,0 +1,154 @@
+"""What is fitted on valid, once for a checkpoint and its graph, and kept in a file beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lmpnn_kge.backbones.contract import Backbone
+from lmpnn_kge.errors import CalibrationError, FileError, one_line
+from lmpnn_kge.files import relative, write_file
+from lmpnn_kge.graph.triples import Triples
+from lmpnn_kge.listener import Listener
+from lmpnn_kge.methods.calibration import Reliability, mapping
+from lmpnn_kge.methods.method import Method
+from lmpnn_kge.methods.rank import capped, evaluate_split
+from lmpnn_kge.methods.results import Results
+from lmpnn_kge.queries.columns import Queries
+from lmpnn_kge.queries.store import QueryStore
+from lmpnn_kge.runs.kept import EDGES, read_json, read_reliability
+from lmpnn_kge.runs.reliability import measure_on_test
+from lmpnn_kge.search.edges import EdgeProbability
+from lmpnn_kge.search.facts import Facts
+from lmpnn_kge.search.fit import Fit, fit
+from lmpnn_kge.search.probability import AnswerProbability
+from lmpnn_kge.settings.kinds import SearchSettings
+
+KIND, FORMAT = "lmpnn-kge fit", 1
+
+#: Queries per type that the reliability of probabilities is measured on.
+MEASURED = 200
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMethod:
+    """A way to answer, and the probability of its answers if it has one."""
+
+    method: Method
+    probability: AnswerProbability | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FittedEdges:
+    """The probabilities of edges, and how reliable they are on test if there are test triples."""
+
+    probability: EdgeProbability
+    reliability: Mapping[str, Reliability]  # as `runs.reliability` measures it
+
+    def to_json(self) -> dict[str, object]:
+        measured = {name: reliability.to_json() for name, reliability in self.reliability.items()}
+        return {"probability": self.probability.to_json(), "reliability": measured}
+
+    @classmethod
+    def from_json(
+        cls, content: object, source: str, backbone: Backbone, facts: Facts
+    ) -> FittedEdges:
+        """Read what `to_json` returned; CalibrationError, which names the source, if it is not."""
+        fields = mapping(content, ("probability", "reliability"), source)
+        probability = EdgeProbability.from_json(fields["probability"], source, backbone, facts)
+        return cls(probability, read_reliability(fields["reliability"], source))
+
+
+def evaluate_fitted(
+    fitted: FittedMethod, store: QueryStore, split: str, limit: int | None, listener: Listener
+) -> Results:
+    """Rank a split of a store, and measure how reliable the probabilities of answers are."""
+    results = evaluate_split(fitted.method, store, split, limit, listener)
+    if fitted.probability is None:
+        return results
+    ranked = {name: group.ranked for name, group in store.queries(split).items()}
+    few = capped(ranked, min(MEASURED, limit or MEASURED))
+    return replace(results, reliability=fitted.probability.measure(fitted.method, few))
+
+
+@dataclass(frozen=True, eq=False)
+class Fitting:
+    """An embedding with its graph, and where to keep what is fitted to them.
+
+    inputs has hashes of what a fit depends on. A file that was fitted to something else, or that is
+    damaged, is fitted again.
+    """
+
+    backbone: Backbone
+    facts: Facts
+    file: Callable[[str], Path] | None  # by the name of what is fitted; None if it is not kept
+    inputs: Mapping[str, str]
+    valid_queries: Callable[[], Mapping[str, Queries]]
+    triples: Callable[[str], Triples]  # of a split, in the rows of the backbone
+
+    def method(self, name: str, settings: SearchSettings, listener: Listener) -> FittedMethod:
+        """`search` or `hybrid`."""
+
+        def make() -> Fit:
+            ranked = {n: group.ranked for n, group in self.valid_queries().items()}
+            queries = {n: group for n, group in ranked.items() if len(group)}
+            return fit(name, self.backbone, self.facts, queries, settings, listener)
+
+        def read(content: object, source: str) -> Fit:
+            count, device = self.backbone.num_relations, self.facts.keys.device
+            return Fit.from_json(name, content, source, count, device)
+
+        fitted = self._kept(name, vars(settings), make, read, Fit.to_json, listener)
+        return FittedMethod(fitted.method(self.backbone, self.facts, settings), fitted.probability)
+
+    def edges(self, listener: Listener) -> FittedEdges:
+        """The probabilities of edges."""
+
+        def make() -> FittedEdges:
+            fitted = EdgeProbability.fit(self.backbone, self.facts, self.triples("valid"))
+            return FittedEdges(fitted, measure_on_test(fitted, self.triples))
+
+        def read(content: object, source: str) -> FittedEdges:
+            return FittedEdges.from_json(content, source, self.backbone, self.facts)
+
+        return self._kept(EDGES, {}, make, read, FittedEdges.to_json, listener)
+
+    def _kept(
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        make: Callable[[], T],
+        read: Callable[[object, str], T],
+        to_json: Callable[[T], object],
+        listener: Listener,
+    ) -> T:
+        """What a file has, if it was fitted to these inputs; otherwise it is fitted and kept."""
+        if self.file is None:
+            return make()
+        file = self.file(name)
+        head = {
+            "kind": KIND,
+            "format": FORMAT,
+            "fit": name,
+            "inputs": dict(self.inputs),
+            "settings": dict(settings),
+        }
+        content = read_json(file, head)
+        if content is not None:
+            try:
+                return read(content.get("fitted"), str(file))
+            except CalibrationError as error:
+                listener.note(f"{one_line(error)}; it is fitted again")
+        listener.note(f"fitting {name} on valid, once; kept in {relative(file)}")
+        fitted = make()
+        record = json.dumps({**head, "fitted": to_json(fitted)}, allow_nan=False)
+        try:
+            write_file(record.encode(), file)
+        except FileError as error:
+            listener.note(f"{one_line(error)}, so it will be fitted again next time")
+        return fitted

@@ -1,0 +1,1 @@
+"""Search: queries answered by the embedding's own scores, as probabilities of edges."""

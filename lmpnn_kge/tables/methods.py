@@ -1,0 +1,72 @@
+"""Rows of a table that need no network: other methods, evaluated on its checkpoints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmpnn_kge.files import write_file
+from lmpnn_kge.listener import Listener
+from lmpnn_kge.methods.names import FREQUENCY
+from lmpnn_kge.methods.results import Results
+from lmpnn_kge.runs.baselines import check_method, evaluate_on
+from lmpnn_kge.runs.inputs import Inputs
+from lmpnn_kge.runs.kept import read_json
+from lmpnn_kge.tables.plan import named_checkpoints
+
+KIND, FORMAT = "lmpnn-kge method results", 1
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedMethod:
+    """A method to evaluate on a checkpoint, and the file that keeps its results."""
+
+    label: str
+    method: str
+    file: Path
+    inputs: Inputs
+
+    def results(self, device: str, listener: Listener) -> Results:
+        """The results on test, from the file if it has those of the same inputs."""
+        graph = self.inputs.graph
+        head = {
+            "kind": KIND,
+            "format": FORMAT,
+            "method": self.method,
+            "inputs": {
+                "checkpoint": self.inputs.checkpoint.sha256,
+                "queries": self.inputs.queries.sha256,
+                "graph": None if graph is None else graph.fingerprint,
+            },
+        }
+        kept = read_json(self.file, head)
+        listener.note(f"method {self.label}{' is already finished' if kept else ''}")
+        if kept is not None:
+            return Results.from_json(kept.get("results"), str(self.file))
+        results = evaluate_on(self.method, self.inputs, device=device, listener=listener)
+        text = json.dumps({**head, "results": results.to_json()}, indent=1, allow_nan=False)
+        write_file(f"{text}\n".encode(), self.file)
+        return results
+
+
+def plan_methods(
+    folder: Path, methods: Sequence[str], checkpoints: Sequence[Inputs]
+) -> list[PlannedMethod]:
+    """Every method on every checkpoint; LmpnnError if one cannot be evaluated.
+
+    frequency uses the graph only, and so has one row.
+    """
+    planned = []
+    for method in dict.fromkeys(methods):
+        check_method(method)
+        for inputs, key, label in named_checkpoints(checkpoints):
+            check_method(method, inputs)
+            alone = method == FREQUENCY
+            name = method if alone else f"{label}, {method}"
+            file = folder / (f"{method}.json" if alone else f"{key}.{method}.json")
+            planned.append(PlannedMethod(name, method, file, inputs))
+            if alone:
+                break
+    return planned
