@@ -32,6 +32,7 @@ from lmpnn_kge.cli.split import split
 from lmpnn_kge.cli.table import table
 from lmpnn_kge.cli.text import Group
 from lmpnn_kge.cli.train import train
+from lmpnn_kge.cli.translate import translate
 from lmpnn_kge.errors import LmpnnError, QueryError, one_line, short
 
 #: What can be wrong with a path: too long a name, a full disk, no permission, a file in the way.
@@ -83,6 +84,6 @@ def main() -> None:
 
 for command in (
     answer, ask, backbones, config, demo, draw, evaluate, inspect, loaders, predict, pretrain,
-    queries, report, sample, split, table, train,
+    queries, report, sample, split, table, train, translate,
 ):  # fmt: skip
     main.add_command(command)

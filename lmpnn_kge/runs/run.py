@@ -173,13 +173,13 @@ class Run:
 
     @torch.inference_mode()
     def rank(
-        self, formula: str | Formula, k: int = 10, *, method: str | None = None
+        self, formula: str | Formula, k: int | None = None, *, method: str | None = None
     ) -> list[tuple[str, float]]:
         """The ids and scores of the k entities that answer a formula best, by the score alone."""
         asked = self.method if method is None else self._methods.get(method, SILENT).method
         question = Question.read(formula, self.vocabulary)
         scores, excluded = score(asked, Batch.of([question]))
-        (rows,) = best_rows(scores, excluded, None, k)
+        (rows,) = best_rows(scores, excluded, None, question.most(k))
         ids = [self.vocabulary.entity_ids[row] for row in rows.tolist()]
         return list(zip(ids, scores[0, rows].tolist(), strict=True))
 
@@ -187,7 +187,7 @@ class Run:
     def ask(
         self,
         formula: str | Formula,
-        k: int = 10,
+        k: int | None = None,
         *,
         predicted: bool = False,
         graph: KnowledgeGraph | str | Path | None = None,
@@ -201,7 +201,7 @@ class Run:
     def ask(
         self,
         formula: Formulas,
-        k: int = 10,
+        k: int | None = None,
         *,
         predicted: bool = False,
         graph: KnowledgeGraph | str | Path | None = None,
@@ -214,7 +214,7 @@ class Run:
     def ask(
         self,
         formula: str | Formula | Formulas,
-        k: int = 10,
+        k: int | None = None,
         *,
         predicted: bool = False,
         graph: KnowledgeGraph | str | Path | None = None,
@@ -225,7 +225,10 @@ class Run:
     ) -> AnswerList | list[AnswerList]:
         """The k best answers to a formula, each marked as known or predicted by the graph.
 
-        A list of formulas gives a list of answers to each, much faster than one call for each.
+        A formula may also be a SPARQL query that selects one variable. Without k, its LIMIT is
+        taken, or 10. A list of formulas gives a list of answers to each, much faster than one call
+        for each.
+
         Entities that violate a negated condition in the training edges are omitted, and so are
         entities of the question that could answer only by an edge to themselves. With
         predicted=True, known answers are omitted as well.
@@ -257,7 +260,7 @@ class Run:
     def ask_each(
         self,
         formulas: Formulas,
-        k: int = 10,
+        k: int | None = None,
         *,
         predicted: bool = False,
         graph: KnowledgeGraph | str | Path | None = None,

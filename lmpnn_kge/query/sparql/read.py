@@ -7,8 +7,8 @@ inside a NOT EXISTS that is joined to another condition by `&&`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from lmpnn_kge.errors import QueryError, short
 from lmpnn_kge.query.formula import FREE, Equal, Formula, Not, Or, Variable
@@ -32,8 +32,7 @@ _BEGINNING = re.compile(
 NEVER = Not(Equal(FREE, FREE))
 
 
-@dataclass(frozen=True)
-class SelectQuery:
+class SelectQuery(NamedTuple):
     """A SELECT query as a formula, and how many answers its LIMIT allows."""
 
     formula: Formula
