@@ -15,8 +15,10 @@ import numpy.typing as npt
 from lmpnn_kge.errors import DatasetError, choices, short
 from lmpnn_kge.graph.answers import Mask
 from lmpnn_kge.graph.database import Database, level_of
+from lmpnn_kge.graph.describe import describe_graph
 from lmpnn_kge.graph.formats import betae, libkge, named
 from lmpnn_kge.graph.formats.named import MAKE_ONE
+from lmpnn_kge.graph.profile import GraphProfile
 from lmpnn_kge.graph.triples import SPLITS, Triples
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.query.formula import Formula
@@ -60,6 +62,14 @@ class KnowledgeGraph:
     def __repr__(self) -> str:
         names = f"{self.num_entities:,} entities, {self.num_relations:,} relations"
         return f"KnowledgeGraph({short(self.name)}: {names}, {short(str(self.folder))})"
+
+    def describe(self) -> GraphProfile:
+        """Count relations, degrees, components and leaks; `str` shows it, `to_json` has it all."""
+        return describe_graph(self.name, self.vocabulary, self.splits, self.edges)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return self.describe()._repr_html_()
 
     @property
     def entity_ids(self) -> list[str]:
