@@ -194,10 +194,11 @@ def _facts(graph: GraphProfile) -> Iterator[str]:
 
 def _relation(profile: RelationProfile) -> Iterator[str]:
     yield _cut(str(profile.relation), WIDTH)
-    yield (
-        f"  {profile.triples:,} triples, {profile.heads:,} heads ({profile.tails_per_head:.1f} "
-        f"tails each), {profile.tails:,} tails ({profile.heads_per_tail:.1f} heads each)"
+    counts = (
+        f"{profile.triples:,} triples, {profile.heads:,} heads ({profile.tails_per_head:.1f} tails "
+        f"each), {profile.tails:,} tails ({profile.heads_per_tail:.1f} heads each)"
     )
+    yield from textwrap.wrap(counts, WIDTH, initial_indent="  ", subsequent_indent="  ")
     if profile.example is not None:
         yield f"  example  {' → '.join(_cut(str(entity), 33) for entity in profile.example)}"
         yield f"  heads    {_sample(profile.head_sample, profile.heads)}"

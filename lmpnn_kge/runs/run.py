@@ -22,6 +22,8 @@ from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.names import LMPNN
+from lmpnn_kge.methods.rank import rank_split
+from lmpnn_kge.methods.ranks import Ranks
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.renumber import renumber_store
@@ -128,13 +130,30 @@ class Run:
         """
         if union not in (None, *get_args(UnionMode)):
             raise ConfigError(f"union is {union!r}; {choices(str(union), get_args(UnionMode))}")
-        if method == LMPNN:  # without its graph, which may be gone
-            network = dataclasses.replace(self.method, union=union or self.method.union)
-            fitted = FittedMethod(network)
-        else:
-            fitted = self._methods.get(method, listener)
+        fitted = self._fitted(method, union, listener)
         store = queries if isinstance(queries, QueryStore) else self.queries(split, queries)[0]
         return evaluate_fitted(fitted, store, split, limit, listener)
+
+    def ranks(
+        self,
+        split: str = "test",
+        *,
+        queries: str | Path | QueryStore | None = None,
+        method: str = LMPNN,
+        limit: int | None = None,
+        listener: Listener = SILENT,
+    ) -> Ranks:
+        """The rank of every hard answer, which `evaluate` averages, with the same arguments."""
+        fitted = self._fitted(method, None, listener)
+        store = queries if isinstance(queries, QueryStore) else self.queries(split, queries)[0]
+        return rank_split(fitted.method, store, split, limit, listener)
+
+    def _fitted(self, method: str, union: UnionMode | None, listener: Listener) -> FittedMethod:
+        if method != LMPNN:
+            return self._methods.get(method, listener)
+        # The network needs no graph, which may be gone.
+        network = dataclasses.replace(self.method, union=union or self.method.union)
+        return FittedMethod(network)
 
     def kept_results(self, method: str) -> Results | None:
         """The results of a method on all test queries; None if they were not kept."""
