@@ -5,19 +5,30 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lmpnn_kge.errors import DatasetError, choices, short
+from lmpnn_kge.files import atomic_folder
 from lmpnn_kge.graph.answers import Mask
 from lmpnn_kge.graph.database import Database, level_of
 from lmpnn_kge.graph.describe import describe_graph
-from lmpnn_kge.graph.formats import betae, libkge, named
+from lmpnn_kge.graph.folders import read_folder
+from lmpnn_kge.graph.formats import cache
+from lmpnn_kge.graph.formats.content import Content
+from lmpnn_kge.graph.formats.labels import Labelled, read_labels
+from lmpnn_kge.graph.formats.libkge_write import write_dataset
 from lmpnn_kge.graph.formats.named import MAKE_ONE
+from lmpnn_kge.graph.formats.reading import read_options
+from lmpnn_kge.graph.formats.sources import read_source
+from lmpnn_kge.graph.formats.streams import STDIN
+from lmpnn_kge.graph.frames import triples_frame
+from lmpnn_kge.graph.hold_out import SHARE, hold_out
 from lmpnn_kge.graph.profile import GraphProfile
 from lmpnn_kge.graph.triples import SPLITS, Triples
 from lmpnn_kge.graph.vocabulary import Vocabulary
@@ -39,25 +50,81 @@ class KnowledgeGraph:
     name: str
     vocabulary: Vocabulary
     splits: Mapping[str, Triples]  # train, valid and test, each [n, 3]
+    notes: tuple[str, ...] = ()  # what was left out while it was read
 
     @classmethod
-    def open(cls, folder: str | Path) -> KnowledgeGraph:
-        """Open a folder in LibKGE's layout, in BetaE's, or with files of named triples."""
-        folder = Path(folder)
+    def open(cls, path: str | Path, **options: Any) -> KnowledgeGraph:
+        """Open a folder in LibKGE's layout, in BetaE's or of named triples, or a file of triples.
+
+        A file is read as by `from_triples`, which takes the same options.
+        """
+        path = Path(path)
         try:
-            is_folder = folder.is_dir()
+            is_folder = path.is_dir()
+            exists = is_folder or path.exists() or str(path) == STDIN
         except OSError as error:
-            raise DatasetError(f"{short(str(folder))} cannot be read: {error.strerror}") from error
+            raise DatasetError(f"{short(str(path))} cannot be read: {error.strerror}") from error
+        if not exists:
+            raise DatasetError(f"{path} is neither a folder nor a file of triples{MAKE_ONE}")
         if not is_folder:
-            raise DatasetError(f"{folder} is not a folder{MAKE_ONE}")
-        layout = next((f for f in (libkge, betae) if f.recognises(folder)), named)
-        content = layout.read(folder)
-        return cls(folder, content.name, content.vocabulary, content.splits)
+            return cls.from_triples(path, **options)
+        if options:
+            raise DatasetError(f"{path} is a folder; {', '.join(options)} are for files of triples")
+        content = read_folder(path)
+        return cls(path, content.name, content.vocabulary, content.splits)
 
     @classmethod
     def of(cls, graph: KnowledgeGraph | str | Path) -> KnowledgeGraph:
-        """A graph as it is, or the graph of a folder."""
+        """A graph as it is, or the graph of a folder or a file."""
         return graph if isinstance(graph, KnowledgeGraph) else cls.open(graph)
+
+    @classmethod
+    def from_triples(
+        cls,
+        source: Any,
+        *,
+        labels: str | Path | Mapping[str, str] | None = None,
+        valid: float = SHARE,
+        test: float = SHARE,
+        seed: int = 0,
+        name: str | None = None,
+        **options: Any,
+    ) -> KnowledgeGraph:
+        """A graph from a DataFrame, an array or an iterable of triples, or a path or several.
+
+        valid and test are the shares of each relation's triples that are held out, as far as every
+        entity keeps a training triple; shares of 0 train on everything. labels is a file, or a
+        dictionary from ids. The other options are the fields of `ReadOptions`: columns, header,
+        delimiter, quoted, relation, format, language and skip_bad.
+        """
+        read = read_source(source, read_options(options))
+        numbered = read.numbered.sorted()
+        splits = hold_out(numbered, str(seed), valid, test)
+        names = Vocabulary(numbered.entities, numbered.relations)
+        names = read.labelled.of(names)
+        if isinstance(labels, Mapping):
+            names = Labelled(labels).of(names)
+        elif labels is not None:
+            names = read_labels(labels, names).of(names)
+        folder = Path(source) if isinstance(source, str | Path) else Path()
+        return cls(folder, name or read.name, names, splits, read.notes)
+
+    def save(self, folder: str | Path) -> KnowledgeGraph:
+        """Write the graph as a LibKGE dataset folder, and return the graph of that folder.
+
+        A folder that already holds exactly this graph is left as it is.
+        """
+        folder = Path(folder)
+        splits = {split: self.triples(split) for split in SPLITS}
+        with atomic_folder(folder, or_same=True) as aside:
+            write_dataset(aside, self.name, self.vocabulary, splits)
+        cache.store(folder, Content(self.name, self.vocabulary, splits))
+        return replace(self, folder=folder, splits=splits)
+
+    def triples_frame(self, split: str | None = None) -> Any:
+        """The triples of a split, or of all splits, as a DataFrame of names (needs pandas)."""
+        splits = SPLITS if split is None else [split]
+        return triples_frame(self.vocabulary, {name: self.triples(name) for name in splits})
 
     def __repr__(self) -> str:
         names = f"{self.num_entities:,} entities, {self.num_relations:,} relations"

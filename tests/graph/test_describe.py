@@ -169,7 +169,7 @@ def test_the_command_prints_the_profile(toy_dataset):
     assert content["entities"] == 40
     assert content["leaked"] == 13
     assert len(content["relations"]) == 6
-    assert "is not a folder" in cli("graph", toy_dataset / "nowhere", code=2).stderr
+    assert "nowhere is neither a folder" in cli("graph", toy_dataset / "nowhere", code=2).stderr
 
 
 def test_fb15k237_has_no_test_triple_that_follows_by_a_rule(fb15k237):
