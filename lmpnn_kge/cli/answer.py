@@ -33,7 +33,8 @@ from lmpnn_kge.errors import printable
 def answer(formula: str, dataset: str, split: str, show_sql: bool, as_json: bool) -> None:
     """Answer a FORMULA such as 'capital(?x, ?) & continent(?x, Asia)' from the edges of a graph.
 
-    ? marks the answer, and ?x stands for some entity. The answers are exact: nothing is predicted.
+    ? marks the answer, and ?x stands for some entity. The formula may also be a SPARQL query that
+    selects one variable. The answers are exact: nothing is predicted.
     """
     from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
     from lmpnn_kge.query.parser import parse

@@ -17,6 +17,7 @@ from lmpnn_kge.errors import DatasetError, choices, short
 from lmpnn_kge.files import atomic_folder
 from lmpnn_kge.graph.answers import Mask
 from lmpnn_kge.graph.database import Database, level_of
+from lmpnn_kge.graph.describe import describe_graph
 from lmpnn_kge.graph.folders import read_folder
 from lmpnn_kge.graph.formats import cache
 from lmpnn_kge.graph.formats.content import Content
@@ -28,12 +29,13 @@ from lmpnn_kge.graph.formats.sources import read_source
 from lmpnn_kge.graph.formats.streams import STDIN
 from lmpnn_kge.graph.frames import triples_frame
 from lmpnn_kge.graph.hold_out import SHARE, hold_out
+from lmpnn_kge.graph.profile import GraphProfile
 from lmpnn_kge.graph.triples import SPLITS, Triples
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.query.formula import Formula
 from lmpnn_kge.query.negations import denials
 from lmpnn_kge.query.normal_form import normalise
-from lmpnn_kge.query.parser import parse
+from lmpnn_kge.query.parser import Query, read_query
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.query.reason import Reason, Witness, explain
 
@@ -128,6 +130,14 @@ class KnowledgeGraph:
         names = f"{self.num_entities:,} entities, {self.num_relations:,} relations"
         return f"KnowledgeGraph({short(self.name)}: {names}, {short(str(self.folder))})"
 
+    def describe(self) -> GraphProfile:
+        """Count relations, degrees, components and leaks; `str` shows it, `to_json` has it all."""
+        return describe_graph(self.name, self.vocabulary, self.splits, self.edges)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return self.describe()._repr_html_()
+
     @property
     def entity_ids(self) -> list[str]:
         return self.vocabulary.entity_ids
@@ -202,15 +212,21 @@ class KnowledgeGraph:
     def answer(self, formula: str | Formula, split: str = "test") -> list[str]:
         """The ids of the entities that answer a formula: exact answers, nothing is predicted.
 
-        `train` knows the training edges, `valid` also those of valid, and `test` all edges.
+        The formula may be a SPARQL query that selects one variable; its LIMIT is applied. `train`
+        knows the training edges, `valid` also those of valid, and `test` all edges.
         """
         return [self.entity_ids[row] for row in self.answer_rows(formula, split)]
 
     def answer_rows(self, formula: str | Formula, split: str = "test") -> Int64s:
         """The rows of the entities that answer a formula, in ascending order."""
-        pattern, constants, relations = self._resolve(formula)
+        query = read_query(formula)
+        pattern, constants, relations = self._resolve(query)
         rows = self.database.answer(pattern, constants[None], relations[None], split).of(0)
-        return rows.astype(np.int64)
+        return rows[: query.limit].astype(np.int64)
+
+    def with_ids(self, formula: str | Formula) -> Formula:
+        """A formula or SPARQL query with the ids of all its names, some of which may be labels."""
+        return self.vocabulary.with_ids(*self._resolve(read_query(formula)))
 
     def refuted_rows(self, formula: str | Formula, split: str = "train") -> Int64s:
         """The rows of entities that cannot answer a formula, whatever edges are added.
@@ -218,7 +234,7 @@ class KnowledgeGraph:
         They violate a negated condition: because currency(France, Euro) is an edge, France cannot
         answer borders(Germany, ?) & !currency(?, Euro).
         """
-        pattern, constants, relations = self._resolve(formula)
+        pattern, constants, relations = self._resolve(read_query(formula))
         return np.flatnonzero(self.refuted(pattern, constants[None], relations[None], split))
 
     def refuted(
@@ -247,7 +263,7 @@ class KnowledgeGraph:
         All their edges are edges of the split, and none of the edges that the formula denies is. An
         entity that does not answer the formula has none.
         """
-        pattern, constants, relations = self._resolve(formula)
+        pattern, constants, relations = self._resolve(read_query(formula))
         answers = np.asarray(rows, np.int64)
         return self.database.witnesses(
             pattern,
@@ -266,8 +282,7 @@ class KnowledgeGraph:
         (witnesses,) = self.witnesses(formula, [row], split, limit)
         return explain(witnesses, self.vocabulary, lambda edges: self.holds(edges, split))
 
-    def _resolve(self, formula: str | Formula) -> tuple[Pattern, Int64s, Int64s]:
+    def _resolve(self, query: Query) -> tuple[Pattern, Int64s, Int64s]:
         """A formula as a pattern, with the rows of its constants [c] and relations [r]."""
-        text = formula if isinstance(formula, str) else None
-        pattern = Pattern(parse(formula) if isinstance(formula, str) else formula)
-        return pattern, *self.vocabulary.resolve(pattern, text)
+        pattern = Pattern(query.formula)
+        return pattern, *self.vocabulary.resolve(pattern, query.text)

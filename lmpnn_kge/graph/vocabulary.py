@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from lmpnn_kge.errors import QueryError, choices, examples, nearest, short
 from lmpnn_kge.graph.triples import Triples
-from lmpnn_kge.query.formula import Atom, Constant, literals, terms
+from lmpnn_kge.query.formula import Atom, Constant, Formula, literals, terms
 from lmpnn_kge.query.patterns import Pattern
 
 Int64s = npt.NDArray[np.int64]
@@ -112,6 +112,13 @@ class Vocabulary:
                     constants.append(self._settle(term.name, fits, notes))
         return ResolvedNames(
             np.array(constants, np.int64), np.array([*relations.values()], np.int64), tuple(notes)
+        )
+
+    def with_ids(self, pattern: Pattern, constants: Int64s, relations: Int64s) -> Formula:
+        """The question whose names, as `resolve` found them, are replaced by their ids."""
+        return pattern.fill(
+            [self.entity_ids[row] for row in constants],
+            [(self.relation_ids[row], False) for row in relations],
         )
 
     def entity(self, name: str) -> int:

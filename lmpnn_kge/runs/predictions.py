@@ -17,6 +17,7 @@ from lmpnn_kge.errors import ConfigError, FileError, choices
 from lmpnn_kge.files import write_file
 from lmpnn_kge.graph.triples import Triples
 from lmpnn_kge.graph.vocabulary import Vocabulary
+from lmpnn_kge.notebook import data_frame, html_paragraphs, html_table
 
 #: How DuckDB writes each format.
 FORMATS = {
@@ -86,6 +87,18 @@ class Predictions(Sequence[Prediction]):
         unlabelled = {"head_label", "tail_label"} if names.entity_labels is None else set()
         unlabelled |= {"relation_label"} if names.relation_labels is None else set()
         return {name: values for name, values in every.items() if name not in unlabelled}
+
+    def to_frame(self) -> Any:
+        """The predictions as a DataFrame (needs pandas)."""
+        return data_frame(self.columns)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the most probable ones."""
+        rows = [
+            [f"{one.probability:.1%}", str(one), f"in {one.confirmed}" if one.confirmed else ""]
+            for one in self[:20]
+        ]
+        return html_paragraphs([repr(self)]) + html_table(["probability", "triple", ""], rows)
 
     def save(self, file: str | Path, format: str | None = None) -> None:
         """Write a .csv, .tsv, .jsonl or .parquet file, complete or not at all."""
