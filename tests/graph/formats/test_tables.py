@@ -4,7 +4,7 @@ import gzip
 import sys
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lmpnn_kge import DatasetError
@@ -67,6 +67,7 @@ def texts(draw):
     return sign, text + draw(st.sampled_from(["", end]))
 
 
+@settings(deadline=None)
 @given(texts(), st.booleans(), st.booleans())
 @example((",", 'a,r,"b"c\na,r,b'), True, False)
 @example((",", '"a\nb",r,c\n'), True, False)
