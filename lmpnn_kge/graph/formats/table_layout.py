@@ -154,10 +154,10 @@ def _wrong_width(
     text += f" ({short(', '.join(names))})" if names and width > 1 else ""
     if width > expected:
         which = "head,relation,tail" if expected == 3 else "head,tail"
-        return f"{text}; say which with --columns {which}, by name or by number from 1"
+        return f"{text}; say which with `split --columns {which}`, by name or by number from 1"
     if width == 2:
-        return f"{text}; give the relation of all lines with --relation NAME"
-    return f"{text}; if something else separates them, give --delimiter"
+        return f"{text}; give the relation of all lines with `split --relation NAME`"
+    return f"{text}; if something else separates them, give `split --delimiter`"
 
 
 def _ignored(columns: Columns, names: Sequence[str]) -> str:

@@ -165,7 +165,7 @@ def test_two_columns_take_one_relation_for_all(tmp_path):
     file = written(tmp_path, "links.csv", "a,b\nb,c\n")
     assert read(file, relation="links to") == [("a", "links to", "b"), ("b", "links to", "c")]
     with pytest.raises(
-        DatasetError, match="has 2 columns; give the relation of all lines with --r"
+        DatasetError, match="has 2 columns; give the relation of all lines with `split --r"
     ):
         read(file)
     named = written(tmp_path, "more.csv", "year,from,to\n1,a,b\n")
