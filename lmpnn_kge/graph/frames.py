@@ -7,19 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from lmpnn_kge.errors import DatasetError
 from lmpnn_kge.graph.triples import Triples
 from lmpnn_kge.graph.vocabulary import Labels, Vocabulary
+from lmpnn_kge.notebook import data_frame
 
 
 def triples_frame(names: Vocabulary, splits: Mapping[str, Triples]) -> Any:
     """The columns head, relation, tail and split; with labels, if there are any."""
-    try:
-        import pandas
-    except ImportError:
-        raise DatasetError(
-            "a DataFrame needs pandas: run `pip install 'lmpnn-kge[frames]'`"
-        ) from None
     triples = np.concatenate([np.empty((0, 3), np.int64), *splits.values()])
     heads, relations, tails = triples.T
     columns: dict[str, tuple[list[str] | Labels, Any]] = {
@@ -36,4 +30,4 @@ def triples_frame(names: Vocabulary, splits: Mapping[str, Triples]) -> Any:
             columns[f"{role}_label"] = labels, rows
     frame = {name: np.array(values, object)[rows] for name, (values, rows) in columns.items()}
     sizes = [len(part) for part in splits.values()]
-    return pandas.DataFrame(frame | {"split": np.repeat(np.array([*splits], object), sizes)})
+    return data_frame(frame | {"split": np.repeat(np.array([*splits], object), sizes)})

@@ -30,9 +30,7 @@ def read_parquet(file: Path, options: ReadOptions, report: Report) -> Numbered:
             return _read_relation(database, source, str(file), options, report)
         except duckdb.InterruptException:
             raise
-        except (duckdb.Error, RuntimeError) as error:
-            if "interrupted" in str(error).lower():
-                raise
+        except duckdb.Error as error:
             raise DatasetError(
                 f"{file} is not a readable Parquet file: {one_line(error)}"
             ) from error

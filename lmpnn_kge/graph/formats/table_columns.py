@@ -72,6 +72,36 @@ def read_text(file: Path, layout: Layout) -> Numbered | None:
         return None
 
 
+def read_json_lines(file: Path, keys: list[str], columns: Columns) -> Numbered | None:
+    """The triples of JSON objects, one per line; None if anything is not as it should be."""
+    values: dict[str, Any] = {"file": pattern(file)}
+    parts = []
+    for alias, place in (("h", columns.head), ("r", columns.relation), ("t", columns.tail)):
+        values[alias] = columns.constant if place is None else _pointer(keys[place])
+        named = f"json_type(json, ${alias}) IN ('VARCHAR', 'UBIGINT', 'BIGINT')"
+        value = f"CASE WHEN {named} THEN json_extract_string(json, ${alias}) END"
+        parts.append(f"{f'${alias}' if place is None else value} AS {alias}")
+    source = (
+        f"read_ndjson_objects($file, maximum_object_size = {MAX_LINE}, "
+        f"compression = '{compression(file)}')"
+    )
+    try:
+        with connection() as database:
+            database.execute(
+                f"CREATE TEMP TABLE raw AS SELECT {', '.join(parts)} FROM {source}", values
+            )
+            return number(database)
+    except duckdb.InterruptException:
+        raise
+    except duckdb.Error:
+        return None
+
+
+def _pointer(key: str) -> str:
+    """A key as a JSON pointer."""
+    return "/" + key.replace("~", "~0").replace("/", "~1")
+
+
 def _create(
     database: duckdb.DuckDBPyConnection, source: str, columns: Columns, values: dict[str, Any]
 ) -> None:

@@ -68,7 +68,7 @@ def find_layout(file: Path, suffix: str, options: ReadOptions, report: Report) -
         header = by_name or (options.columns is None and _known(first) is not None)
     place = f"{file} line {number}"
     columns = find_columns(place, first if header else None, len(first), options, dialect.name)
-    ignored = _ignored(columns, first if header else [str(n + 1) for n in range(len(first))])
+    ignored = ignored_columns(columns, first if header else [str(n + 1) for n in range(len(first))])
     if ignored:
         report.note(f"{file}: the columns {ignored} are ignored")
     return Layout(dialect, len(first), header, columns, tuple(first))
@@ -160,6 +160,6 @@ def _wrong_width(
     return f"{text}; if something else separates them, give `split --delimiter`"
 
 
-def _ignored(columns: Columns, names: Sequence[str]) -> str:
+def ignored_columns(columns: Columns, names: Sequence[str]) -> str:
     used = {columns.head, columns.relation, columns.tail}
     return short(", ".join(name for place, name in enumerate(names) if place not in used))

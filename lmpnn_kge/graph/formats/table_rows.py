@@ -106,7 +106,7 @@ def objects(file: Path, report: Report) -> Iterator[tuple[int, dict[str, str]]]:
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
+            value = json.loads(line, object_pairs_hook=_first_of_each)
         except (ValueError, RecursionError) as error:
             report.bad(f"{file} line {number}", f"is not JSON: {one_line(error)}")
             continue
@@ -121,3 +121,11 @@ def objects(file: Path, report: Report) -> Iterator[tuple[int, dict[str, str]]]:
                 if isinstance(item, str | int) and not isinstance(item, bool)
             },
         )
+
+
+def _first_of_each(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object; of a repeated key, the first value counts."""
+    item: dict[str, object] = {}
+    for key, value in pairs:
+        item.setdefault(key, value)
+    return item

@@ -8,7 +8,13 @@ from lmpnn_kge.errors import DatasetError, short
 from lmpnn_kge.graph.formats import table_columns
 from lmpnn_kge.graph.formats.reading import ReadOptions, Report, fault_of
 from lmpnn_kge.graph.formats.streams import reading
-from lmpnn_kge.graph.formats.table_layout import Columns, Layout, find_columns, find_layout
+from lmpnn_kge.graph.formats.table_layout import (
+    Columns,
+    Layout,
+    find_columns,
+    find_layout,
+    ignored_columns,
+)
 from lmpnn_kge.graph.formats.table_rows import objects, records
 from lmpnn_kge.graph.numbered import Numbered, Numbering
 
@@ -85,15 +91,23 @@ def _note_quotes(file: Path, layout: Layout, numbered: Numbered, report: Report)
 
 
 def read_json_lines(file: Path, options: ReadOptions, report: Report) -> Numbered:
-    """The triples of a file with a JSON object per line."""
+    """The triples of a file with a JSON object per line, whose keys the first one tells."""
+    first = next(objects(file, Report(options.skip_bad)), None)
+    if first is None:
+        return read_objects(file, [], Columns(0, None, 0, ""), report)
+    number, item = first
+    keys = list(item)
+    columns = find_columns(f"{file} line {number}", keys, len(keys), options, "commas")
+    if ignored := ignored_columns(columns, keys):
+        report.note(f"{file}: the keys {ignored} are ignored")
+    fast = table_columns.read_json_lines(file, keys, columns)
+    return read_objects(file, keys, columns, report) if fast is None else fast
+
+
+def read_objects(file: Path, keys: list[str], columns: Columns, report: Report) -> Numbered:
+    """The same, line by line."""
     numbering = Numbering()
-    keys: list[str] = []
-    columns: Columns | None = None
     for number, item in objects(file, report):
-        place = f"{file} line {number}"
-        if columns is None:
-            keys = list(item)
-            columns = find_columns(place, keys, len(keys), options, "commas")
         row = columns.of([item.get(key, "") for key in keys])
-        add(numbering, row, place, report)
+        add(numbering, row, f"{file} line {number}", report)
     return numbering.result()

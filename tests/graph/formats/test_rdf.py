@@ -157,7 +157,7 @@ WRONG = [
 ]
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(
     st.lists(st.sampled_from([*LINES, *LINES, *WRONG]), max_size=8), st.sampled_from(["\n", "\r\n"])
 )
@@ -202,7 +202,7 @@ names = st.text(
 )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(
     st.lists(names, min_size=3, max_size=3, unique=True), st.lists(st.one_of(st.none(), st.text()))
 )

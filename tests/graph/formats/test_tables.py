@@ -1,6 +1,7 @@
 """Tables of triples: what is read, what is refused, and that both ways of reading agree."""
 
 import gzip
+import json
 import sys
 
 import pytest
@@ -11,7 +12,7 @@ from lmpnn_kge import DatasetError
 from lmpnn_kge.graph.formats import table_columns, tables
 from lmpnn_kge.graph.formats.reading import ReadOptions, Report, read_options
 from lmpnn_kge.graph.formats.sources import read_source
-from lmpnn_kge.graph.formats.table_layout import find_layout
+from lmpnn_kge.graph.formats.table_layout import Columns, find_layout
 
 TRIPLES = [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "a")]
 
@@ -67,7 +68,7 @@ def texts(draw):
     return sign, text + draw(st.sampled_from(["", end]))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(texts(), st.booleans(), st.booleans())
 @example((",", 'a,r,"b"c\na,r,b'), True, False)
 @example((",", '"a\nb",r,c\n'), True, False)
@@ -285,3 +286,33 @@ def test_signs_of_control_stay_in_names_and_a_mark_of_order_does_not(tmp_path):
         tmp_path, "a.tsv", b"\xef\xbb\xbfa\x1b[31m\tr\x07\tb\xc2\x85\r\n\r\na\tr\x07\tb\n"
     )
     assert read(file) == [("a\x1b[31m", "r\x07", "b\x85"), ("a", "r\x07", "b")]
+
+
+values = st.one_of(
+    st.sampled_from(
+        ["a", "b", "é\\", "", "x\ty", "\ud800", 1, -2, 2**70, 1.5, None, True, [], {}, "1"]
+    )
+)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.tuples(values, values, values), min_size=1, max_size=4),
+    st.sampled_from([("h", "r", "t"), ("a/b", "~0", '"'), ("", "A", "a"), ("$.x", "[0]", "é")]),
+    st.sampled_from(["", "{", "[]", "null", '{"h": "a", "h": "b", "r": "r", "t": "t"}', " "]),
+)
+def test_json_lines_by_duckdb_are_what_is_read_line_by_line(tmp_path_factory, rows, keys, extra):
+    file = tmp_path_factory.mktemp("json") / "a.jsonl"
+    lines = [json.dumps(dict(zip(keys, row, strict=True))) for row in rows]
+    file.write_text("\n".join([*lines, extra, *lines]))
+    columns = Columns(0, 1, 2)
+    fast = table_columns.read_json_lines(file, list(keys), columns)
+    if fast is not None:
+        assert named(fast) == named(tables.read_objects(file, list(keys), columns, Report()))
+
+
+def test_clean_json_lines_are_read_by_duckdb(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "read_objects", lambda *_: pytest.fail("read line by line"))
+    lines = [f'{{"a/b": "{h}", "~r": "{r}", "t": "{t}", "w": [1]}}\n' for h, r, t in TRIPLES]
+    file = written(tmp_path, "a.jsonl", "".join(lines))
+    assert read(file, columns="a/b,~r,t") == TRIPLES
