@@ -13,7 +13,11 @@ from lmpnn_kge.errors import printable
 @click.command()
 @click.argument("formula")
 @click.option(
-    "--dataset", required=True, type=click.Path(), metavar="DIR", help="Folder of the graph."
+    "--dataset",
+    required=True,
+    type=click.Path(allow_dash=True),
+    metavar="DIR|FILE",
+    help="Graph: a dataset folder, or a file of triples.",
 )
 @click.option(
     "--split",
@@ -43,6 +47,8 @@ def answer(formula: str, dataset: str, split: str, show_sql: bool, as_json: bool
         click.echo(pattern_sql(Pattern(parse(formula))))
         return
     graph = KnowledgeGraph.open(dataset)
+    for note in graph.notes:
+        click.echo(f"note: {printable(note)}", err=True)
     names = graph.vocabulary
     answers = [
         {"id": names.entity_ids[row], "label": names.label(row)}

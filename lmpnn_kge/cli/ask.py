@@ -85,7 +85,7 @@ COLUMNS = ("question", "id", "label", "score", "probability", "known", "confirme
     help="Draw the reasons as query graphs that are filled in.",
 )
 @click.option(
-    "--dataset", type=click.Path(), metavar="DIR", help="Graph of the run, if it has moved."
+    "--dataset", type=click.Path(), metavar="DIR|FILE", help="Graph of the run, if it has moved."
 )
 @moved_checkpoint_option
 @device_option

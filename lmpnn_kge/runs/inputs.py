@@ -93,7 +93,7 @@ def gather(
         store=renumbered,
         checkpoint=CheckpointSource.of(file.path, file.model),
         queries=QueriesSource.of(store),
-        notes=(*notes, *store_notes),
+        notes=(*(() if graph is None else graph.notes), *notes, *store_notes),
     )
 
 
@@ -108,7 +108,7 @@ def open_embedding(
         raise DatasetError(_not_found(file.dataset, file.path))
     graph = KnowledgeGraph.open(folder)
     opened, notes = build(file, backbone_class, graph)
-    return opened, graph, notes
+    return opened, graph, [*graph.notes, *notes]
 
 
 def find_dataset(name: str | None, checkpoint: Path) -> Path | None:
@@ -139,9 +139,10 @@ def _not_found(name: str | None, checkpoint: Path) -> str:
 
 
 def _queries_beside(graph: KnowledgeGraph, listener: Listener) -> QueryStore:
-    """The query store beside a graph's folder; sampled first if there is none."""
+    """The query store beside a graph's folder or file; sampled first if there is none."""
     dataset = graph.folder.resolve()
-    folder = dataset.with_name(f"{dataset.name}-queries")
+    name = dataset.name if dataset.is_dir() else graph.name  # a file: its name without the ending
+    folder = dataset.with_name(f"{name}-queries")
     if folder.exists():
         store = QueryStore.open(folder)
         sampled_from = store.provenance.get(GRAPH)

@@ -74,7 +74,7 @@ class Report:
         self.skipped += 1
         if self.skipped > self.skip_bad:
             more = f" ({self.skip_bad} bad lines were skipped before)" if self.skip_bad else ""
-            more = more or "; to leave out up to N such lines, give --skip-bad N"
+            more = more or "; `lmpnn-kge split --skip-bad N` leaves out up to N such lines"
             raise DatasetError(f"{place} {reason}{more}")
         if self.skipped == 1:
             self.notes.append(f"skipped: {place} {reason}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import gzip
+import io
 import os
 import shutil
 import sys
@@ -95,7 +96,7 @@ def _open_zst(file: Path) -> IO[bytes]:
         raise DatasetError(
             f"{file} needs the package zstandard: run `pip install zstandard`, or decompress it"
         ) from None
-    return zstd.open(file, "rb")
+    return io.BufferedReader(zstd.open(file, "rb"))  # the package reads no lines by itself
 
 
 @contextmanager

@@ -20,14 +20,14 @@ def read_text(file: Path, suffix: str, options: ReadOptions, report: Report) -> 
     if layout is None:
         return Numbered.of([])
     fast = table_columns.read_text(file, layout)
-    numbered = _read_lines(file, layout, report) if fast is None else fast
+    numbered = read_lines(file, layout, report) if fast is None else fast
     if options.header is None and options.suspects_header and not layout.header:
         _check_header(file, layout, numbered)
     _note_quotes(file, layout, numbered, report)
     return numbered
 
 
-def _read_lines(file: Path, layout: Layout, report: Report) -> Numbered:
+def read_lines(file: Path, layout: Layout, report: Report) -> Numbered:
     numbering = Numbering()
     separated = layout.dialect.name
     width = layout.width
@@ -36,6 +36,8 @@ def _read_lines(file: Path, layout: Layout, report: Report) -> Numbered:
         if skip:
             skip = False
             continue
+        if len(fields) == width + 1 and not fields[-1]:
+            fields.pop()  # a delimiter at the end of a line separates nothing
         if len(fields) != width:
             what = "a head, a relation and a tail" if width == 3 else f"{width} columns"
             reason = f"must be {what} separated by {separated}: {short(repr(fields))}"

@@ -32,7 +32,7 @@ def test_named_triples_are_numbered_by_first_occurrence(countries):
             "line 1 must be a head, a relation and a tail separated by tabs, but has 4 columns",
         ),
         ("train.txt", b"France\t\tItaly\n", "line 1 must be a head, a relation and a tail"),
-        ("test.txt", b"a\tb\t\xff\n", "test.txt is not UTF-8"),
+        ("test.txt", b"a\tb\t\xff\n", "test.txt line 1 is not UTF-8"),
         ("valid.txt", None, "is not a dataset folder: it has neither dataset.yaml nor valid.txt"),
     ],
 )
