@@ -29,6 +29,9 @@ Matches = list[Conjunct]
 Outer = frozenset[Variable]
 NOTHING: Outer = frozenset()
 
+#: Groups that may be read; one inside an EXISTS is read again for every match around it.
+MAX_GROUPS = 2_000
+
 #: Expressions that hold another one if they have no second operand.
 _WRAPPERS = (
     "ConditionalOrExpression", "ConditionalAndExpression", "RelationalExpression",
@@ -48,6 +51,7 @@ class Reader:
     names: Names
     occurrences: Counter[str] = field(default_factory=Counter)  # of each variable in the query
     groups: dict[str, int] = field(default_factory=dict)  # the group that has a blank node
+    groups_read: int = 0
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def where(self, query: Any) -> Matches:
@@ -62,6 +66,9 @@ class Reader:
         """A group in braces: its patterns from left to right, then its filters."""
         if group.name == "SubSelect":
             raise refused_node(group)
+        self.groups_read += 1
+        if self.groups_read > MAX_GROUPS:
+            raise QueryError("the SPARQL query is too large: its groups multiply each other")
         matches = [Conjunct()]
         parts = group.part or []
         for part in parts:
