@@ -117,6 +117,8 @@ def test_limit_is_the_number_of_answers():
         ("SELECT ?a { ?a !<r> ?b }", "a path with !"),
         ("SELECT ?a { ?a ?p ?b }", "a variable in place of a relation (?p)"),
         ("SELECT ?a { { ?a ?p ?o } UNION { ?s ?p ?a } ?o <r> <b> }", "a variable in place"),
+        ("SELECT ?o { { ?a ?p ?o } UNION { ?s ?p ?a } }", "a variable in place"),
+        ("SELECT ?a { { ?a ?p ?o } UNION { ?s ?p ?a } } VALUES ?o { <b> }", "a variable in place"),
         ("SELECT ?a { ?a <r> ?b FILTER EXISTS { ?a <s> ?c MINUS { ?c <t> ?b } } }", "MINUS inside"),
         ("ASK { ?a <r> ?b }", "ASK"),
         ("DESCRIBE <x>", "DESCRIBE"),
