@@ -117,9 +117,9 @@ class KnowledgeGraph:
         folder = Path(folder)
         splits = {split: self.triples(split) for split in SPLITS}
         with atomic_folder(folder, or_same=True) as aside:
-            write_dataset(aside, self.name, self.vocabulary, splits)
-        cache.store(folder, Content(self.name, self.vocabulary, splits))
-        return replace(self, folder=folder, splits=splits)
+            names = write_dataset(aside, self.name, self.vocabulary, splits)
+        cache.store(folder, Content(self.name, names, splits))
+        return replace(self, folder=folder, vocabulary=names, splits=splits)
 
     def triples_frame(self, split: str | None = None) -> Any:
         """The triples of a split, or of all splits, as a DataFrame of names (needs pandas)."""

@@ -4,7 +4,7 @@ import os
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmpnn_kge import DatasetError, KnowledgeGraph
@@ -39,6 +39,7 @@ def entities(triples):
     return {entity for head, _, tail in triples for entity in (head, tail)}
 
 
+@settings(deadline=None)
 @given(graphs, shares, shares, st.randoms(use_true_random=False))
 def test_a_split_keeps_every_triple_once_and_every_entity_in_train(triples, valid, test, shuffler):
     splits = split_triples(triples, "seed", valid, test)

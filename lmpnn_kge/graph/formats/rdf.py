@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+import io
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from lmpnn_kge.errors import DatasetError, one_line
+from lmpnn_kge.errors import DatasetError, QueryError, one_line
 from lmpnn_kge.graph.formats.labels import Labelled, one_space
-from lmpnn_kge.graph.formats.reading import ReadOptions, Report
+from lmpnn_kge.graph.formats.ntriples_columns import read_plain
+from lmpnn_kge.graph.formats.reading import ReadOptions, Report, fault_of
 from lmpnn_kge.graph.formats.streams import open_bytes, reading
 from lmpnn_kge.graph.numbered import Numbered, Numbering
+from lmpnn_kge.query.iri import SCHEME, name_of
 
 #: The formats by the endings of their files, with their names in pyoxigraph.
 FORMATS = {
@@ -46,13 +51,35 @@ def read(
     IRIs are ids as they are, and a blank node is `_:` with its name in the file. A label is the
     literal of one of LABELS, or else the IRI with the prefix that the file has for it.
     """
+    _pyoxigraph(file)
+    fast = read_plain(file) if suffix == ".nt" else None
+    if fast is not None:
+        plain, rest = fast
+        attempt = dataclasses.replace(report, notes=[*report.notes])
+        # A line that is wrong is found, with its number, by parsing the whole file.
+        with suppress(_NotRdf):
+            numbered, labels = _collect(file, suffix, io.BytesIO(rest), options, attempt)
+            report.skipped, report.notes = attempt.skipped, attempt.notes
+            return Numbered.joined([_named(plain), numbered]), labels
+    with reading(file), open_bytes(file) as stream:
+        return _collect(file, suffix, stream, options, report)
+
+
+class _NotRdf(DatasetError):
+    """A text that is not RDF."""
+
+
+def _collect(
+    file: Path, suffix: str, stream: IO[bytes], options: ReadOptions, report: Report
+) -> tuple[Numbered, Labelled]:
+    """The triples and the labels of a stream."""
+    from pyoxigraph import BlankNode, Literal, NamedNode
+
     numbering = Numbering()
     labels = _Labels((options.language or LANGUAGE).lower())
     literals: Counter[str] = Counter()
-    parser = _parser(file, suffix)
-    from pyoxigraph import BlankNode, Literal, NamedNode
-
     add, node, nodes = numbering.add, _Nodes(), (NamedNode, BlankNode)
+    parser = _parser(file, suffix, stream)
     for quad in _quads(file, parser):
         subject, predicate, value = quad.subject, quad.predicate, quad.object
         if type(value) is NamedNode and type(subject) is NamedNode:
@@ -71,8 +98,29 @@ def read(
             f"{file}: {literals.total():,} triples with a literal are left out, such as those of "
             f"{literals.most_common(1)[0][0]}"
         )
-    numbered = numbering.result()
+    numbered = _named(numbering.result())
     return numbered, labels.result(numbered, parser.prefixes)
+
+
+def _named(numbered: Numbered) -> Numbered:
+    """Names instead of the IRIs that we have made of them."""
+    entities, relations = list(map(_name, numbered.entities)), list(map(_name, numbered.relations))
+    if entities == numbered.entities and relations == numbered.relations:
+        return numbered
+    # Two spellings of an IRI can be one name.
+    nothing = Numbered([], [], numbered.triples[:0])
+    return Numbered.joined([nothing, Numbered(entities, relations, numbered.triples)])
+
+
+def _name(iri: str) -> str:
+    """The name that an IRI of ours stands for; any other IRI is its own name."""
+    if not iri.startswith(SCHEME):
+        return iri
+    try:
+        name = name_of(iri)
+    except QueryError:
+        return iri
+    return iri if fault_of(name) else name
 
 
 class _Nodes:
@@ -84,37 +132,36 @@ class _Nodes:
     def id(self, node: Any) -> str:
         name = str(node)
         if not name.startswith("_:"):
-            return node.value
+            return _name(node.value)
         if MADE_UP.fullmatch(name):  # pyoxigraph makes up another one each time
             return f"_:genid{self.numbers.setdefault(name, len(self.numbers) + 1)}"
         return name
 
 
-def _parser(file: Path, suffix: str) -> Any:
+def _pyoxigraph(file: Path) -> Any:
     try:
         import pyoxigraph
     except ImportError:
         raise DatasetError(
             f"{file} is RDF, which needs the extra rdf: run `pip install 'lmpnn-kge[rdf]'`"
         ) from None
-    name = FORMATS[suffix]
-    based = name not in ("N_TRIPLES", "N_QUADS")
-    with reading(file):
-        stream = open_bytes(file)
-    return pyoxigraph.parse(
-        stream, getattr(pyoxigraph.RdfFormat, name), base_iri=BASE if based else None
-    )
+    return pyoxigraph
+
+
+def _parser(file: Path, suffix: str, stream: IO[bytes]) -> Any:
+    pyoxigraph, name = _pyoxigraph(file), FORMATS[suffix]
+    base = None if name in ("N_TRIPLES", "N_QUADS") else BASE
+    return pyoxigraph.parse(stream, getattr(pyoxigraph.RdfFormat, name), base_iri=base)
 
 
 def _quads(file: Path, parser: Any) -> Iterator[Any]:
     """The quads of a file; a syntax error names its line."""
-    with reading(file):
-        try:
-            yield from parser
-        except (SyntaxError, ValueError) as error:
-            line = getattr(error, "lineno", None)
-            place = f"{file} line {line}" if line else str(file)
-            raise DatasetError(f"{place} is not readable RDF: {one_line(error)}") from error
+    try:
+        yield from parser
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        place = f"{file} line {line}" if line else str(file)
+        raise _NotRdf(f"{place} is not readable RDF: {one_line(error)}") from error
 
 
 class _Labels:

@@ -94,7 +94,7 @@ def _open_zst(file: Path) -> IO[bytes]:
             import zstandard as zstd
     except ImportError:
         raise DatasetError(
-            f"{file} needs the package zstandard: run `pip install zstandard`, or decompress it"
+            f"{file} needs the extra zst: run `pip install 'lmpnn-kge[zst]'`, or decompress it"
         ) from None
     return io.BufferedReader(zstd.open(file, "rb"))  # the package reads no lines by itself
 

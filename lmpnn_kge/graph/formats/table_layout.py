@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -20,6 +21,9 @@ HEADERS = (
 
 #: What can separate the columns of a .csv file, unless the user says so.
 SEPARATORS = (",", ";", "\t", "|")
+
+#: What is between quotes separates nothing.
+QUOTED = re.compile('"[^"]*"')
 
 #: The lines that are looked at to find a delimiter.
 LOOKED_AT = 20
@@ -103,16 +107,15 @@ def find_dialect(file: Path, suffix: str, options: ReadOptions) -> Dialect:
 def _find_delimiter(file: Path) -> str:
     """The separator that cuts the first lines into equally many columns; a comma if none does."""
     sample = [line for _, line in islice(lines(file, Report(LOOKED_AT)), LOOKED_AT)]
-    counts = {sign: {line.count(sign) for line in sample} for sign in SEPARATORS}
-    if any(counts[","] - {0}) or not sample:
-        return ","
+    plain = [QUOTED.sub("", line) for line in sample]
+    counts = {sign: {line.count(sign) for line in plain} for sign in SEPARATORS}
     fitting = [sign for sign, found in counts.items() if len(found) == 1 and found != {0}]
-    if len(fitting) > 1:
+    if len(fitting) > 1 and "," not in fitting:
         raise DatasetError(
             f"{file} may be separated by {' or '.join(map(repr, fitting))}; say by which with "
             "--delimiter"
         )
-    return fitting[0] if fitting else ","
+    return fitting[0] if fitting else ","  # a comma is the first of them
 
 
 def _known(names: Sequence[str]) -> tuple[str, ...] | None:
@@ -151,10 +154,10 @@ def _wrong_width(
     text += f" ({short(', '.join(names))})" if names and width > 1 else ""
     if width > expected:
         which = "head,relation,tail" if expected == 3 else "head,tail"
-        return f"{text}; say which with --columns {which}, by name or by number from 1"
+        return f"{text}; say which with `split --columns {which}`, by name or by number from 1"
     if width == 2:
-        return f"{text}; give the relation of all lines with --relation NAME"
-    return f"{text}; if something else separates them, give --delimiter"
+        return f"{text}; give the relation of all lines with `split --relation NAME`"
+    return f"{text}; if something else separates them, give `split --delimiter`"
 
 
 def _ignored(columns: Columns, names: Sequence[str]) -> str:

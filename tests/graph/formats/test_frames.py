@@ -56,7 +56,7 @@ def test_a_frame_with_gaps_or_other_types_is_refused(frame):
     with pytest.raises(DatasetError, match="the column 'weight' is DOUBLE; names must be text or"):
         read(frame, columns="head,weight,tail")
     frame.loc[1, "tail"] = None
-    with pytest.raises(DatasetError, match="the table row 2 must be .* its tail is empty"):
+    with pytest.raises(DatasetError, match=r"the table row 2 must be .* its tail is empty"):
         read(frame)
     assert read(frame, skip_bad=1) == [TRIPLES[0], TRIPLES[2]]
 

@@ -4,7 +4,7 @@ import gzip
 import sys
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lmpnn_kge import DatasetError
@@ -67,6 +67,7 @@ def texts(draw):
     return sign, text + draw(st.sampled_from(["", end]))
 
 
+@settings(deadline=None)
 @given(texts(), st.booleans(), st.booleans())
 @example((",", 'a,r,"b"c\na,r,b'), True, False)
 @example((",", '"a\nb",r,c\n'), True, False)
@@ -164,7 +165,7 @@ def test_two_columns_take_one_relation_for_all(tmp_path):
     file = written(tmp_path, "links.csv", "a,b\nb,c\n")
     assert read(file, relation="links to") == [("a", "links to", "b"), ("b", "links to", "c")]
     with pytest.raises(
-        DatasetError, match="has 2 columns; give the relation of all lines with --r"
+        DatasetError, match="has 2 columns; give the relation of all lines with `split --r"
     ):
         read(file)
     named = written(tmp_path, "more.csv", "year,from,to\n1,a,b\n")
