@@ -7,10 +7,11 @@ import json
 import click
 
 from lmpnn_kge.cli.options import json_option
+from lmpnn_kge.errors import printable
 
 
 @click.command()
-@click.argument("dataset", metavar="DIR", type=click.Path())
+@click.argument("dataset", metavar="DIR|FILE", type=click.Path(allow_dash=True))
 @click.option(
     "-n",
     "most",
@@ -22,7 +23,7 @@ from lmpnn_kge.cli.options import json_option
 )
 @json_option
 def graph(dataset: str, most: int, as_json: bool) -> None:
-    """Describe the graph in the folder DIR: its size, its relations, and what it lacks.
+    """Describe a graph, a folder or a file of triples: its relations, and what it lacks.
 
     Lines that begin with ! say what to know before training: a missing split, entities without a
     training triple, repeated triples, and relations by which test triples follow from training
@@ -30,5 +31,8 @@ def graph(dataset: str, most: int, as_json: bool) -> None:
     """
     from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 
-    profile = KnowledgeGraph.open(dataset).describe()
+    opened = KnowledgeGraph.open(dataset)
+    for note in opened.notes:
+        click.echo(f"note: {printable(note)}", err=True)
+    profile = opened.describe()
     click.echo(json.dumps(profile.to_json(), indent=2) if as_json else profile.to_text(most))

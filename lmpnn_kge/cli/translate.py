@@ -12,8 +12,8 @@ from lmpnn_kge.errors import printable
 @click.option(
     "--dataset",
     type=click.Path(),
-    metavar="DIR",
-    help="Folder of the graph, to replace labels by ids and to check all names.",
+    metavar="DIR|FILE",
+    help="Graph, a folder or a file of triples: labels are replaced by ids, and names checked.",
 )
 def translate(query: str, dataset: str | None) -> None:
     """Print a formula as SPARQL, or a SPARQL query that selects one variable as a formula.

@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from lmpnn_kge.errors import QueryError
+from lmpnn_kge.query.formula import FREE, Atom, Constant
 from lmpnn_kge.query.iri import iri_of, name_of
 from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.parser import parse
@@ -60,6 +61,16 @@ def test_a_formula_has_the_same_answers_as_its_sparql_and_as_that_read_again(for
 @settings(max_examples=10, deadline=None)
 def test_formulas_of_every_form_have_the_answers_of_their_sparql(text, triples):
     check(parse(text), triples | EVERY_ENTITY)
+
+
+@given(head=st.text(max_size=8), relation=st.text(max_size=8), tail=st.text(max_size=8))
+@settings(max_examples=100, deadline=None)
+def test_triples_with_names_of_any_characters_are_found(head, relation, tail):
+    assume(not any(name.startswith("_:") for name in (head, relation, tail)))
+    store = pyoxigraph.Store()
+    store.add(pyoxigraph.Quad(*(pyoxigraph.NamedNode(iri_of(n)) for n in (head, relation, tail))))
+    (row,) = store.query(to_sparql(Atom(relation, Constant(head), FREE)))
+    assert name_of(row[0].value) == tail
 
 
 VARIABLES = st.sampled_from(["?a", "?a", "?a", "?x", "?y", "?z"])

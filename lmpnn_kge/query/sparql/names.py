@@ -11,7 +11,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import BNode, URIRef
 from rdflib.term import Variable as SparqlVariable
 
-from lmpnn_kge.errors import QueryError, short
+from lmpnn_kge.errors import QueryError, one_line, short
 from lmpnn_kge.query.formula import Constant, Term, Variable
 from lmpnn_kge.query.iri import BLANK, name_of
 
@@ -37,7 +37,10 @@ class Names:
 
     def resolve(self, iri: str) -> str:
         """An IRI, completed by the base if it is relative."""
-        return urljoin(self.base, iri) if self.base else str(iri)
+        try:
+            return urljoin(self.base, iri) if self.base else str(iri)
+        except ValueError as error:
+            raise QueryError(f"<{short(iri)}> is not an IRI: {one_line(error)}") from error
 
     def name(self, node: Any) -> str:
         """The name that an IRI or a prefixed name stands for."""

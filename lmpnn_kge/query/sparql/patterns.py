@@ -1,7 +1,6 @@
-"""Graph patterns as conjuncts: each conjunct is one way in which a pattern can match.
+"""Graph patterns as matches: what a group in braces says, and what its filters demand.
 
-The variables of a match are known exactly, because nothing is optional: `bound` has them. All rules
-of SPARQL that depend on what is bound can therefore be applied while reading.
+All rules of SPARQL that depend on which variables have values are applied while reading.
 """
 
 from __future__ import annotations
@@ -19,15 +18,17 @@ from rdflib.term import Variable as SparqlVariable
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.query.formula import Atom, Equal, Term, Variable
 from lmpnn_kge.query.iri import BLANK
-from lmpnn_kge.query.normal_form import MAX_DISJUNCTS, Conjunct, SignedAtom, substitute
+from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, substitute
+from lmpnn_kge.query.sparql.matches import Matches, all_of, any_of, compared, join, joined
 from lmpnn_kge.query.sparql.names import Names, is_iri
 from lmpnn_kge.query.sparql.refusals import refusal, refused_node
-
-Matches = list[Conjunct]
 
 #: The variables that a surrounding EXISTS has given values.
 Outer = frozenset[Variable]
 NOTHING: Outer = frozenset()
+
+#: Groups that may be read; one inside an EXISTS is read again for every match around it.
+MAX_GROUPS = 2_000
 
 #: Expressions that hold another one if they have no second operand.
 _WRAPPERS = (
@@ -47,31 +48,35 @@ class Reader:
 
     names: Names
     occurrences: Counter[str] = field(default_factory=Counter)  # of each variable in the query
-    groups: dict[str, int] = field(default_factory=dict)  # the group that has a blank node
+    blank_nodes: dict[str, int] = field(default_factory=dict)  # the group that has each
+    groups_read: int = 0
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def where(self, query: Any) -> Matches:
         """All ways in which the WHERE clause of a query can match."""
-        self.occurrences.update(_variables(query.where))
+        self.occurrences.update(_variables(query))
         matches = self._group(query.where, NOTHING)
         if query.valuesClause:
-            matches = _joined(matches, self._values(query.valuesClause))
+            matches = joined(matches, self._values(query.valuesClause))
         return matches
 
     def _group(self, group: Any, outer: Outer) -> Matches:
         """A group in braces: its patterns from left to right, then its filters."""
         if group.name == "SubSelect":
             raise refused_node(group)
+        self.groups_read += 1
+        if self.groups_read > MAX_GROUPS:
+            raise QueryError("the SPARQL query is too large: its groups multiply each other")
         matches = [Conjunct()]
         parts = group.part or []
         for part in parts:
             match part.name:
                 case "TriplesBlock":
-                    matches = _joined(matches, self._triples(part.triples, id(group)))
+                    matches = joined(matches, self._triples(part.triples, id(group)))
                 case "GroupOrUnionGraphPattern":
-                    matches = _joined(matches, self._union(part.graph, outer))
+                    matches = joined(matches, self._union(part.graph, outer))
                 case "InlineData":
-                    matches = _joined(matches, self._values(part))
+                    matches = joined(matches, self._values(part))
                 case "MinusGraphPattern":
                     matches = self._minus(matches, part.graph, outer)
                 case "Filter":
@@ -80,24 +85,26 @@ class Reader:
                     raise refused_node(part)
         for part in parts:
             if part.name == "Filter":
-                matches = _limited(
-                    _join(match, way)
+                matches = any_of(
+                    join(match, way)
                     for match in matches
                     for way in self._ways(part.expr, True, outer | set(match.bound))
                 )
         return matches
 
     def _triples(self, triples: Any, group: int) -> Matches:
-        matches = [Conjunct()]
-        for block in triples:
-            for position in range(0, len(block), 3):
-                head, relation, tail = block[position : position + 3]
-                ends = self._term(head, group), self._term(tail, group)
-                matches = _joined(matches, self._path(relation, *ends))
-        return matches
+        return all_of(
+            self._path(
+                block[place + 1],
+                self._term(block[place], group),
+                self._term(block[place + 2], group),
+            )
+            for block in triples
+            for place in range(0, len(block), 3)
+        )
 
     def _term(self, node: Any, group: int) -> Term:
-        if isinstance(node, BNode) and self.groups.setdefault(str(node), group) != group:
+        if isinstance(node, BNode) and self.blank_nodes.setdefault(str(node), group) != group:
             raise QueryError(f"the blank node _:{node} is used in two groups; use a variable")
         return self.names.term(node)
 
@@ -111,14 +118,12 @@ class Reader:
             return [Conjunct((SignedAtom(atom),), (), tuple(dict.fromkeys(variables)))]
         match path.name:
             case "PathAlternative":
-                return _limited(m for part in path.part for m in self._path(part, head, tail))
+                return any_of(m for part in path.part for m in self._path(part, head, tail))
             case "PathSequence":
                 steps: list[Term] = [self._fresh("x") for _ in path.part[1:]]
                 ends = itertools.pairwise([head, *steps, tail])
-                matches = [Conjunct()]
-                for part, (start, end) in zip(path.part, ends, strict=True):
-                    matches = _joined(matches, self._path(part, start, end))
-                return matches
+                pairs = zip(path.part, ends, strict=True)
+                return all_of(self._path(part, start, end) for part, (start, end) in pairs)
             case "PathEltOrInverse":
                 return self._path(path.part, tail, head)
             case "PathElt" if not path.mod:
@@ -132,7 +137,7 @@ class Reader:
         if (variables := self._any_entity(groups)) is not None:
             every = SignedAtom(Equal(variables[0], variables[0]))
             return [Conjunct((every,), (), tuple(variables))]
-        return _limited(match for group in groups for match in self._group(group, outer))
+        return any_of(match for group in groups for match in self._group(group, outer))
 
     def _any_entity(self, groups: Any) -> list[Variable] | None:
         """The variables of { ?x ?p ?o } UNION { ?s ?p ?x }, ?x first, if this is the pattern.
@@ -163,21 +168,19 @@ class Reader:
             ]
             equal = tuple(SignedAtom(Equal(variable, value)) for variable, value in pairs)
             matches.append(Conjunct(equal, (), tuple(variable for variable, _ in pairs)))
-        return _limited(matches)
+        return any_of(matches)
 
     def _minus(self, matches: Matches, group: Any, outer: Outer) -> Matches:
         """Remove what a group matches; a match that shares no variable with it stays."""
         if outer:
             raise refusal("MINUS inside EXISTS")
         removed = self._group(group, NOTHING)
-        return [
-            _without(
-                match,
-                [self._local(m, frozenset(match.bound)) for m in removed
-                 if set(m.bound) & set(match.bound)],
-            )
-            for match in matches
-        ]  # fmt: skip
+        return [self._without(match, removed) for match in matches]
+
+    def _without(self, match: Conjunct, removed: Matches) -> Conjunct:
+        known = frozenset(match.bound)
+        groups = (self._local(other, known) for other in removed if known & set(other.bound))
+        return replace(match, groups=(*match.groups, *groups))
 
     def _ways(self, node: Any, wanted: bool, known: Outer) -> Matches:
         """The ways in which a condition is true (or false, if that is wanted).
@@ -187,25 +190,17 @@ class Reader:
         match getattr(node, "name", None):
             case "ConditionalOrExpression" | "ConditionalAndExpression" if node.other:
                 operands = [self._ways(o, wanted, known) for o in (node.expr, *node.other)]
-                if (node.name == "ConditionalOrExpression") == wanted:
-                    return _limited(itertools.chain(*operands))
-                matches = [Conjunct()]
-                for operand in operands:
-                    matches = _joined(matches, operand)
-                return matches
+                either = (node.name == "ConditionalOrExpression") == wanted
+                return any_of(itertools.chain(*operands)) if either else all_of(operands)
             case "RelationalExpression" if node.op in ("=", "!="):
-                sides = [self._operand(side, known) for side in (node.expr, node.other)]
-                return _compared(sides, wanted == (node.op == "="))
+                sides = (self._operand(side, known) for side in (node.expr, node.other))
+                return compared(*sides, equal=(node.op == "=") == wanted)
             case "RelationalExpression" if node.op in ("IN", "NOT IN"):
-                left = self._operand(node.expr, known)
-                compared = [_compared([left, self._operand(o, known)], wanted == (node.op == "IN"))
-                            for o in node.other]  # fmt: skip
-                if wanted == (node.op == "IN"):
-                    return _limited(itertools.chain(*compared))
-                matches = [Conjunct()]
-                for way in compared:
-                    matches = _joined(matches, way)
-                return matches
+                left, equal = self._operand(node.expr, known), (node.op == "IN") == wanted
+                operands = [
+                    compared(left, self._operand(o, known), equal=equal) for o in node.other
+                ]
+                return any_of(itertools.chain(*operands)) if equal else all_of(operands)
             case "RelationalExpression" if node.op:
                 raise refusal(f"the comparison {node.op}")
             case name if name in _WRAPPERS and not node.other:
@@ -213,7 +208,8 @@ class Reader:
             case "UnaryNot":
                 return self._ways(node.expr, not wanted, known)
             case "Builtin_sameTerm":
-                return _compared([self._operand(a, known) for a in (node.arg1, node.arg2)], wanted)
+                sides = (self._operand(side, known) for side in (node.arg1, node.arg2))
+                return compared(*sides, equal=wanted)
             case "Builtin_EXISTS" | "Builtin_NOTEXISTS" as name:
                 inner = [self._local(m, known) for m in self._group(node.graph, known)]
                 if wanted == (name == "Builtin_EXISTS"):
@@ -239,37 +235,6 @@ class Reader:
         names: dict[Term, Term] = {v: self._fresh(v.name) for v in match.bound if v not in known}
         own = tuple(v for v in names.values() if isinstance(v, Variable))
         return replace(substitute(match, names), bound=own)
-
-
-def _compared(sides: list[Term | None], equal: bool) -> Matches:
-    left, right = sides
-    if left is None or right is None:
-        return []
-    return [Conjunct((SignedAtom(Equal(left, right), not equal),))]
-
-
-def _without(match: Conjunct, removed: list[Conjunct]) -> Conjunct:
-    return replace(match, groups=(*match.groups, *removed))
-
-
-def _join(one: Conjunct, other: Conjunct) -> Conjunct:
-    return Conjunct(
-        tuple(dict.fromkeys(one.literals + other.literals)),
-        tuple(dict.fromkeys(one.groups + other.groups)),
-        tuple(dict.fromkeys(one.bound + other.bound)),
-    )
-
-
-def _joined(left: Matches, right: Matches) -> Matches:
-    return _limited(_join(one, other) for one in left for other in right)
-
-
-def _limited(matches: Iterable[Conjunct]) -> Matches:
-    """All matches; QueryError if there are more than a formula may have disjuncts."""
-    few = list(itertools.islice(matches, MAX_DISJUNCTS + 1))
-    if len(few) > MAX_DISJUNCTS:
-        raise QueryError(f"the query expands to more than {MAX_DISJUNCTS} disjuncts")
-    return few
 
 
 def _only_triple(group: Any) -> list[Any]:

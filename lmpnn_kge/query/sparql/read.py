@@ -7,10 +7,11 @@ inside a NOT EXISTS that is joined to another condition by `&&`.
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from lmpnn_kge.errors import QueryError, short
+from lmpnn_kge.errors import QueryError, one_line, short
 from lmpnn_kge.query.formula import FREE, Equal, Formula, Not, Or, Variable
 from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, substitute
 from lmpnn_kge.query.sparql.conjuncts import conjunct_formula, simplified, with_plain_names
@@ -93,6 +94,8 @@ def _parse(text: str) -> tuple[Any, Any]:
             error.line,
             error.column - 1,
         ) from error
+    except ValueError as error:  # an escape beyond Unicode
+        raise QueryError(f"the SPARQL query cannot be read: {one_line(error)}") from error
     return prologue, query
 
 
@@ -112,10 +115,12 @@ def _limit(query: Any) -> int | None:
         return None
     if query.limitoffset.offset is not None and int(query.limitoffset.offset):
         raise refusal("OFFSET")
-    limit = None if query.limitoffset.limit is None else int(query.limitoffset.limit)
+    if query.limitoffset.limit is None:
+        return None
+    limit = int(query.limitoffset.limit)
     if limit == 0:
         raise QueryError("LIMIT 0 asks for no answers; LIMIT is at least 1")
-    return limit
+    return min(limit, sys.maxsize)
 
 
 def _answer(query: Any, visible: list[Variable]) -> Variable:

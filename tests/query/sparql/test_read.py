@@ -16,6 +16,8 @@ from lmpnn_kge.query.sparql.read import is_sparql
 
 pytest.importorskip("rdflib", reason="the extra rdf is not installed")
 
+MANY = " UNION ".join(f"{{ ?a <r> <b{number}> }}" for number in range(60))
+
 
 @pytest.mark.parametrize(
     ("pattern", "formula"),
@@ -87,6 +89,7 @@ def test_names_are_resolved_by_base_and_prefix(text, formula):
 def test_limit_is_the_number_of_answers():
     assert read_query("SELECT ?a { ?a <r> <b> } LIMIT 5").limit == 5
     assert read_query("SELECT ?a { ?a <r> <b> }").limit is None
+    assert read_query(f"SELECT ?a {{ ?a <r> <b> }} LIMIT {10**30}").limit == sys.maxsize
 
 
 @pytest.mark.parametrize(
@@ -114,6 +117,8 @@ def test_limit_is_the_number_of_answers():
         ("SELECT ?a { ?a !<r> ?b }", "a path with !"),
         ("SELECT ?a { ?a ?p ?b }", "a variable in place of a relation (?p)"),
         ("SELECT ?a { { ?a ?p ?o } UNION { ?s ?p ?a } ?o <r> <b> }", "a variable in place"),
+        ("SELECT ?o { { ?a ?p ?o } UNION { ?s ?p ?a } }", "a variable in place"),
+        ("SELECT ?a { { ?a ?p ?o } UNION { ?s ?p ?a } } VALUES ?o { <b> }", "a variable in place"),
         ("SELECT ?a { ?a <r> ?b FILTER EXISTS { ?a <s> ?c MINUS { ?c <t> ?b } } }", "MINUS inside"),
         ("ASK { ?a <r> ?b }", "ASK"),
         ("DESCRIBE <x>", "DESCRIBE"),
@@ -142,6 +147,9 @@ def test_what_a_formula_cannot_say_is_refused_by_name(text, named):
         ("SELECT ?a { ?a <r> ?b } LIMIT 0", "LIMIT is at least 1"),
         ("SELECT ?a { VALUES (?a ?b) { (<x>) } }", "VALUES has 2 variables, but 1 values"),
         ("SELECT ?a { ?a <r> <%ff> }", "not UTF-8"),
+        ("SELECT ?a { ?a <r> <\\U99999999> }", "Invalid unicode"),
+        ("BASE <http://x/> SELECT ?a { ?a <r> <//[> }", "is not an IRI"),
+        (f"SELECT ?a {{ {MANY} FILTER NOT EXISTS {{ {MANY} }} }}", "groups multiply each other"),
         ("SELECT ?a {" + "{" * 200 + "?a <r> <b>" + "}" * 201, "nested too deeply"),
         ("SELECT ?a { ?a " + "/".join(["(<r>|<s>)"] * 9) + " <b> }", "more than 64 disjuncts"),
     ],
