@@ -32,7 +32,7 @@ from lmpnn_kge.graph.hold_out import SHARE, hold_out
 from lmpnn_kge.graph.profile import GraphProfile
 from lmpnn_kge.graph.triples import SPLITS, Triples
 from lmpnn_kge.graph.vocabulary import Vocabulary
-from lmpnn_kge.query.formula import Formula
+from lmpnn_kge.query.formula import Atom, Formula, Variable
 from lmpnn_kge.query.negations import denials
 from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.parser import Query, read_query
@@ -273,6 +273,23 @@ class KnowledgeGraph:
             split,
             limit,
         )
+
+    def support(self, formula: str | Formula, split: str = "test") -> Triples:
+        """The edges by which entities answer a formula: one way for each answer, each edge once."""
+        edges: dict[tuple[int, int, int], None] = {}
+        names = self.vocabulary
+        for witnesses in self.witnesses(formula, self.answer_rows(formula, split), split):
+            for witness in witnesses:
+                for literal in witness.disjunct.literals:
+                    if isinstance(literal.atom, Atom) and not literal.negated:
+                        head, tail = (
+                            witness.values[term]
+                            if isinstance(term, Variable)
+                            else names.entity(term.name)
+                            for term in literal.atom.terms
+                        )
+                        edges[head, names.relation(literal.atom.relation), tail] = None
+        return np.array([*edges], np.int64).reshape(-1, 3)
 
     def explain(
         self, formula: str | Formula, entity: str, split: str = "train", limit: int = 1

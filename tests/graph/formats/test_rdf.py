@@ -15,6 +15,7 @@ from lmpnn_kge.graph.formats.reading import read_options
 from lmpnn_kge.graph.formats.sources import read_source
 from lmpnn_kge.graph.vocabulary import Vocabulary
 
+from ...toy_runs import cli
 from .test_tables import named, written
 
 pyoxigraph = pytest.importorskip("pyoxigraph")
@@ -223,6 +224,24 @@ def test_labels_are_written_beside_the_triples(tmp_path):
         "<kge:a%20b> <kge:r> <http://x.org/y> .\n"
         '<kge:a%20b> <http://www.w3.org/2000/01/rdf-schema#label> "A \\"b\\"\\n" .\n'
     )
+
+
+def test_the_edges_of_answers_are_n_triples(tmp_path):
+    file = written(tmp_path, "a.tsv", "a\tr\tb\nb\ts\tc d\na\tr\tx\n")
+    found = cli("answer", "r(a, ?x) & s(?x, ?) & !r(?, a)", "--dataset", file, "--ntriples").stdout
+    assert found == "<kge:a> <kge:r> <kge:b> .\n<kge:b> <kge:s> <kge:c%20d> .\n"
+    assert cli("answer", "r(b, ?)", "--dataset", file, "--ntriples").stdout == ""
+    cli("answer", "r(a, ?)", "--dataset", file, "--ntriples", "--json", code=2)
+
+
+def test_predictions_are_n_triples(tmp_path):
+    from lmpnn_kge.runs.predictions import Predictions
+
+    names = Vocabulary(["a", "http://x.org/b"], ["r"], ["Anna", None])
+    predictions = Predictions(names, np.array([[0, 0, 1]]), np.array([0.5]), [None])
+    predictions.save(tmp_path / "new.nt")
+    assert named(read_source(tmp_path / "new.nt").numbered) == [("a", "r", "http://x.org/b")]
+    assert read_source(tmp_path / "new.nt").labelled.labels == {"a": "Anna"}
 
 
 def test_without_pyoxigraph_the_extra_is_named(tmp_path, monkeypatch):
