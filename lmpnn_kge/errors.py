@@ -60,6 +60,10 @@ class QueryError(LmpnnError):
         return error
 
 
+class TimeLimitError(QueryError):
+    """A formula whose answer took longer than the time limit."""
+
+
 def short(value: object, most: int = 200) -> str:
     """Any value as a few characters of text that are safe to print."""
     text = value if isinstance(value, str) else reprlib.repr(value)

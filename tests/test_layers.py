@@ -13,6 +13,8 @@ ROOMS = [
     "errors",
     "files",
     "listener",
+    "once",
+    "deadline",
     "settings",
     "query",
     "graph",
@@ -36,7 +38,8 @@ ROOMS = [
 ]
 #: Rooms that must work without torch, and what they may not import.
 TORCH_FREE = {
-    "errors", "files", "listener", "settings", "query", "graph", "queries", "plugin", "reports", ""
+    "errors", "files", "listener", "once", "deadline", "settings", "query", "graph", "queries",
+    "plugin", "reports", "",
 }  # fmt: skip
 
 PACKAGE = ROOT / "lmpnn_kge"
