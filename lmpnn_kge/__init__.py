@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lmpnn_kge.backbones.link_prediction import Ranking, rank_triples
     from lmpnn_kge.backbones.open import open_backbone, read_checkpoint
     from lmpnn_kge.backbones.safetensors import save_backbone
+    from lmpnn_kge.deadline import time_limit
     from lmpnn_kge.errors import (
         BackboneError,
         CalibrationError,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         PluginError,
         QueryError,
         RunError,
+        TimeLimitError,
     )
     from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
     from lmpnn_kge.graph.split import split_file
@@ -69,6 +71,7 @@ _MODULES = {
     "Results": "methods.results",
     "Run": "runs.run",
     "RunError": "errors",
+    "TimeLimitError": "errors",
     "ask": "runs.ask",
     "backbone_class": "backbones.discovery",
     "evaluate_method": "runs.baselines",
@@ -82,6 +85,7 @@ _MODULES = {
     "sample_store": "queries.sample",
     "save_backbone": "backbones.safetensors",
     "split_file": "graph.split",
+    "time_limit": "deadline",
     "train": "runs.train",
     "write_checkpoint": "backbones.libkge.write",
     "write_report": "reports.report",
@@ -110,6 +114,7 @@ __all__ = [
     "Results",
     "Run",
     "RunError",
+    "TimeLimitError",
     "__version__",
     "ask",
     "backbone_class",
@@ -124,6 +129,7 @@ __all__ = [
     "sample_store",
     "save_backbone",
     "split_file",
+    "time_limit",
     "train",
     "write_checkpoint",
     "write_report",

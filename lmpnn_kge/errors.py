@@ -50,7 +50,7 @@ class QueryError(LmpnnError):
         super().__init__(message if text is None else f"{message} (column {column + 1})")
         self.excerpt: str | None = None
         if text is not None:
-            self.excerpt = f"{printable(text)}\n{' ' * len(printable(text[:column]))}^"
+            self.excerpt = _excerpt(text, column)
 
     def within(self, place: str) -> QueryError:
         """The same error with the place of the formula among others."""
@@ -58,6 +58,18 @@ class QueryError(LmpnnError):
         error.excerpt = self.excerpt
         error.__cause__ = self
         return error
+
+
+#: Characters of a formula that an error shows on either side of its position.
+EXCERPT = 250
+
+
+def _excerpt(text: str, column: int) -> str:
+    """The part of a text around a column, with a mark below it."""
+    start, end = max(0, column - EXCERPT), column + EXCERPT
+    before = printable(f"{'…' * (start > 0)}{text[start:column]}")
+    after = printable(f"{text[column:end]}{'…' * (end < len(text))}")
+    return f"{before}{after}\n{' ' * len(before)}^"
 
 
 class TimeLimitError(QueryError):

@@ -6,7 +6,8 @@ import json
 
 import click
 
-from lmpnn_kge.cli.options import json_option
+from lmpnn_kge.cli.options import json_option, timeout_option
+from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import printable
 
 
@@ -25,8 +26,11 @@ from lmpnn_kge.errors import printable
 @click.option(
     "--sql", "show_sql", is_flag=True, help="Print the SQL statement instead of running it."
 )
+@timeout_option("a formula")
 @json_option
-def answer(formula: str, dataset: str, split: str, show_sql: bool, as_json: bool) -> None:
+def answer(
+    formula: str, dataset: str, split: str, show_sql: bool, timeout: float, as_json: bool
+) -> None:
     """Answer a FORMULA such as 'capital(?x, ?) & continent(?x, Asia)' from the edges of a graph.
 
     ? marks the answer, and ?x stands for some entity. The answers are exact: nothing is predicted.
@@ -43,10 +47,9 @@ def answer(formula: str, dataset: str, split: str, show_sql: bool, as_json: bool
         return
     graph = KnowledgeGraph.open(dataset)
     names = graph.vocabulary
-    answers = [
-        {"id": names.entity_ids[row], "label": names.label(row)}
-        for row in graph.answer_rows(formula, split).tolist()
-    ]
+    with time_limit(timeout):
+        rows = graph.answer_rows(formula, split).tolist()
+    answers = [{"id": names.entity_ids[row], "label": names.label(row)} for row in rows]
     if as_json:
         click.echo(json.dumps({"formula": formula, "split": split, "answers": answers}, indent=2))
         return

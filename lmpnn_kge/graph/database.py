@@ -50,18 +50,18 @@ class Database:
 
     def __init__(self, triples: Ints, level: Ints, entities: int, relations: int):
         self.entities = entities
-        self._connection = duckdb.connect()
+        self.connection = duckdb.connect()
         # We order the joins: DuckDB badly underestimates how many rows a join of many edges has.
-        self._connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+        self.connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
         # A formula can need any amount of memory; one that needs too much must not fill the disk.
-        self._connection.execute(f"SET memory_limit = '{MEMORY}'; SET temp_directory = ''")
+        self.connection.execute(f"SET memory_limit = '{MEMORY}'; SET temp_directory = ''")
         s, p, o = both_directions(triples, relations).T
         tables = {
             "triples": {"s": s, "p": p, "o": o, "level": np.tile(level, 2)},
             "entities": {"e": np.arange(entities)},
         }
         for name, columns in tables.items():
-            _Session(self._connection).create(f"TABLE {name}", columns)
+            _Session(self.connection).create(f"TABLE {name}", columns)
         self._idle: deque[_Session] = deque()  # of calls that have ended; a deque has its own lock
 
     @contextmanager
@@ -70,7 +70,7 @@ class Database:
         try:
             session = self._idle.pop()
         except IndexError:
-            session = _Session(self._connection.cursor())
+            session = _Session(self.connection.cursor())
         yield session
         self._idle.append(session)  # not after an error, which may leave something behind
 

@@ -43,11 +43,16 @@ class QueryGraph:
 
     def _distances(self) -> dict[int, int]:
         """The distances of the nodes that are connected to the free variable."""
-        distances = {0: 0}
+        neighbours: list[list[int]] = [[] for _ in self.nodes]
+        for edge in self.edges:
+            neighbours[edge.head].append(edge.tail)
+            neighbours[edge.tail].append(edge.head)
+        distances, distance = {0: 0}, 0
         frontier = [0]
         while frontier:  # breadth first: nodes that are one edge farther than those before
-            frontier = [n for node in frontier for n in self.neighbours(node) if n not in distances]
-            distance = 1 + max(distances.values())
+            reached = (other for node in frontier for other in neighbours[node])
+            frontier = list(dict.fromkeys(node for node in reached if node not in distances))
+            distance += 1
             distances.update(dict.fromkeys(frontier, distance))
         return distances
 

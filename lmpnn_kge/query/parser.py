@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lmpnn_kge.errors import QueryError
+from lmpnn_kge.errors import QueryError, short
 from lmpnn_kge.query.formula import (
     FREE,
     Atom,
@@ -42,8 +42,9 @@ _TOKEN = re.compile(
 _SIGNS = {"∧": "&", "∨": "|", "¬": "!", "≠": "!="}
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 
-#: Brackets and negations that may be nested; nobody nests as many by hand.
-MAX_DEPTH = 100
+#: Characters of a formula, and brackets and negations that may be nested. Nobody writes or nests as
+#: many by hand.
+MAX_LENGTH, MAX_DEPTH = 100_000, 100
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,10 @@ def parse(text: str) -> Formula:
 
 def parse_any(text: str) -> Formula:
     """Read a formula, with or without `?`."""
+    if len(text) > MAX_LENGTH:
+        raise QueryError(
+            f"the formula has {len(text):,} characters; at most {MAX_LENGTH:,} can be read"
+        )
     parser = _Parser(text)
     if parser.accept("end", ""):
         raise QueryError("the formula is empty")
@@ -97,11 +102,12 @@ class _Parser:
     def error(self, message: str) -> QueryError:
         """A mistake at the next token, with a hint at the two that users make most."""
         before, token = self.tokens[self.position - 1], self.next
-        name = "the end" if token.kind == "end" else repr(token.value or "?")
+        name = "the end" if token.kind == "end" else repr(short(token.value or "?"))
         if {before.value.lower(), token.value.lower()} & {"and", "or", "not"}:
             name += "; write & for and, | for or, ! for not"
         elif before.kind == token.kind == "name":
-            name += f'; a name with spaces is written in quotes: "{before.value} {token.value}"'
+            together = short(f"{before.value} {token.value}")
+            name += f'; a name with spaces is written in quotes: "{together}"'
         return QueryError(f"{message}, found {name}", self.text, token.column)
 
     def formula(self) -> Formula:
