@@ -231,9 +231,9 @@ def test_long_names_are_shortened_and_kept_as_tooltips():
     )
     picture = ElementTree.fromstring(draw_reasons([explained]))
     tooltips = [element.text for element in picture.iter(f"{SVG}title")]
-    assert tooltips == [relation, entity]
+    assert tooltips == [entity, relation]
     visible = [title.tail for title in picture.iter(f"{SVG}title")]
-    assert visible == ["…f/a/relation/whose/end/tells/most", "A very long name of an entity tha…"]
+    assert visible == ["A very long name of an entity tha…", "…f/a/relation/whose/end/tells/most"]
 
 
 @given(formula=formulas(leaves=6), data=st.data())
