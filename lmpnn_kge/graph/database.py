@@ -22,10 +22,10 @@ from lmpnn_kge.deadline import check_time, seconds_left
 from lmpnn_kge.errors import DatasetError, QueryError, choices
 from lmpnn_kge.graph.answers import Answers
 from lmpnn_kge.graph.triples import SPLITS, both_directions
+from lmpnn_kge.query.explain import Witness
 from lmpnn_kge.query.formula import FREE
 from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.query.reason import Witness
 from lmpnn_kge.query.sql import pattern_sql, witness_sql
 
 Ints = npt.NDArray[np.integer[Any]]

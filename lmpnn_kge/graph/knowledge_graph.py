@@ -19,12 +19,13 @@ from lmpnn_kge.graph.formats.named import MAKE_ONE
 from lmpnn_kge.graph.triples import SPLITS, Triples
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.once import once
+from lmpnn_kge.query.explain import Witness, explain
 from lmpnn_kge.query.formula import Formula
 from lmpnn_kge.query.negations import denials
 from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.query.reason import Reason, Witness, explain
+from lmpnn_kge.query.reason import Reason
 
 Int64s = npt.NDArray[np.int64]
 

@@ -256,33 +256,15 @@ def unscoped(variable: Variable) -> Variable:
     return Variable(variable.name.rpartition(".")[2])
 
 
-def signed_literals(conjunct: Conjunct) -> Iterator[SignedAtom]:
-    """All literals of a conjunct and of its groups, as the edges of a query graph.
-
-    An edge has a sign, but a group of edges has none. Therefore the literals of a denied group that
-    have a variable from outside it carry the negation.
-    """
-    return _signed(scoped(conjunct))
-
-
-def _signed(conjunct: Conjunct) -> Iterator[SignedAtom]:
+def all_literals(conjunct: Conjunct) -> Iterator[SignedAtom]:
+    """The literals of a conjunct and of its groups."""
     yield from conjunct.literals
     for group in conjunct.groups:
-        inside = set(_all_bound(group))
-        for literal in _signed(group):
-            leaving = any(isinstance(t, Variable) and t not in inside for t in literal.terms)
-            yield replace(literal, negated=literal.negated != leaving)
-
-
-def _all_bound(conjunct: Conjunct) -> Iterator[Variable]:
-    """The variables that a conjunct or one of its groups binds."""
-    yield from conjunct.bound
-    for group in conjunct.groups:
-        yield from _all_bound(group)
+        yield from all_literals(group)
 
 
 def _check_connected(conjunct: Conjunct, formula: Formula) -> None:
-    atoms = [literal.atom for literal in signed_literals(conjunct)]
+    atoms = [literal.atom for literal in all_literals(scoped(conjunct))]
     loose = set(atoms).difference(connected_to(FREE, atoms))
     if loose:
         names = dict.fromkeys(

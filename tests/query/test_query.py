@@ -19,14 +19,13 @@ from lmpnn_kge.query.formula import (
     connected_to,
     map_terms,
 )
-from lmpnn_kge.query.graph import Edge, query_graphs
+from lmpnn_kge.query.graph import Edge, query_graphs, signed_literals
 from lmpnn_kge.query.negations import denials, exclusions
 from lmpnn_kge.query.normal_form import (
     MAX_DISJUNCTS,
     MAX_LITERALS,
     normalise,
     scoped,
-    signed_literals,
 )
 from lmpnn_kge.query.parser import parse, parse_any
 from lmpnn_kge.query.patterns import BETAE, EFO1, Pattern, named_patterns, ordered, parse_pattern
