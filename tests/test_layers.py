@@ -11,6 +11,7 @@ from .conftest import ROOT
 #: The rooms in the order of the data; a single module at the root is a room of its own.
 ROOMS = [
     "errors",
+    "leftovers",
     "files",
     "listener",
     "settings",
@@ -36,7 +37,8 @@ ROOMS = [
 ]
 #: Rooms that must work without torch, and what they may not import.
 TORCH_FREE = {
-    "errors", "files", "listener", "settings", "query", "graph", "queries", "plugin", "reports", ""
+    "errors", "leftovers", "files", "listener", "settings", "query", "graph", "queries", "plugin",
+    "reports", "",
 }  # fmt: skip
 
 PACKAGE = ROOT / "lmpnn_kge"

@@ -23,10 +23,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lmpnn_kge.errors import DatasetError, QueryError, choices, one_line, short
-from lmpnn_kge.files import UNFINISHED, atomic_folder
+from lmpnn_kge.files import atomic_folder
 from lmpnn_kge.graph.answers import Answers, Int32s
 from lmpnn_kge.graph.triples import SPLITS
 from lmpnn_kge.graph.vocabulary import Vocabulary, name_rows
+from lmpnn_kge.leftovers import UNFINISHED, restore
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.query.formula import Formula
 from lmpnn_kge.query.patterns import ordered, parse_pattern
@@ -51,6 +52,7 @@ class QueryStore:
         folder = Path(folder)
         if folder.name.endswith(UNFINISHED):
             raise DatasetError(f"{folder} is unfinished: it was left by a process that was stopped")
+        restore(folder)
         manifest = _manifest(folder)
         if manifest.get("format") != FORMAT:
             raise DatasetError(

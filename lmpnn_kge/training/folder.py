@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -22,20 +22,15 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import yaml
 
 from lmpnn_kge.errors import ConfigError, FileError, RunError, one_line, short
-from lmpnn_kge.files import UNFINISHED, atomic_folder, check_target, write_file
+from lmpnn_kge.files import atomic_folder, check_target, write_file
 from lmpnn_kge.graph.vocabulary import Vocabulary
+from lmpnn_kge.leftovers import lock, remove_leftovers_in
 from lmpnn_kge.settings.kinds import PretrainSettings, TrainingSettings, TrainSettings
 from lmpnn_kge.settings.values import NO_YAML, make_settings, to_yaml
 from lmpnn_kge.training.provenance import PretrainProvenance, Provenance, RunProvenance
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-fcntl: Any
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
 
 FORMAT = 1
 
@@ -151,15 +146,10 @@ class RunFolder(Generic[S, P]):
         """
         with (self.path / "run.json").open("rb") as stream:
             try:
-                if fcntl is not None:
-                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(stream.fileno())
             except BlockingIOError as error:
                 raise RunError(f"{self.path} is being trained by another process") from error
-            except OSError:
-                pass  # a file system without locks
-            for leftover in self.path.glob(f".*{UNFINISHED}"):
-                with suppress(OSError):
-                    leftover.unlink()
+            remove_leftovers_in(self.path)
             yield
 
     def write(self, name: str, content: bytes) -> None:

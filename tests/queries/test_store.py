@@ -152,6 +152,7 @@ def test_if_renaming_fails_the_old_store_stays(tmp_path, monkeypatch, failing):
             raise OSError(28, "No space left on device")
         rename(source, target)
 
+    monkeypatch.setattr("lmpnn_kge.files._exchange", lambda one, other: False)
     monkeypatch.setattr(os, "rename", fails)
     with pytest.raises(FileError, match="cannot be written: No space left"):
         write_store(replace(small(), graph="other"), tmp_path / "store")
