@@ -12,6 +12,7 @@ test-merge.json     the same with disjunctions merged (or test-dnf.json), if a t
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 
-#: The files of a training: where it stands, and a line for every epoch.
-STATE, METRICS = "state.safetensors", "metrics.jsonl"
+#: The files of a training: where it stands, a line for every epoch, and the names of its rows.
+STATE, METRICS, NAMES = "state.safetensors", "metrics.jsonl", "names.json"
 
 S = TypeVar("S", bound=TrainingSettings)
 P = TypeVar("P", bound=Provenance)
@@ -77,8 +78,10 @@ class RunFolder(Generic[S, P]):
         names = {} if vocabulary is None else vocabulary.to_json()
         with atomic_folder(path) as aside:
             (aside / "config.yaml").write_text(to_yaml(settings), encoding="utf-8")
-            (aside / "names.json").write_text(json.dumps(names) + "\n")
-            content = {"kind": kind.mark, "format": FORMAT, **provenance.to_json()}
+            text = json.dumps(names) + "\n"
+            (aside / NAMES).write_text(text)
+            content = {"kind": kind.mark, "format": FORMAT, **provenance.to_json(path)}
+            content["names_sha256"] = hashlib.sha256(text.encode()).hexdigest()
             (aside / "run.json").write_text(json.dumps(content, indent=1) + "\n")
         return cls(path, settings, provenance)
 
@@ -131,11 +134,15 @@ class RunFolder(Generic[S, P]):
 
     def vocabulary(self) -> Vocabulary:
         """The names of the backbone's rows."""
-        content = self.read_json("names.json")
+        file = self.path / NAMES
+        content = self.read_json(NAMES)
+        recorded = _read_mark(self.path).get("names_sha256")  # older versions did not record it
+        if recorded is not None and hashlib.sha256(file.read_bytes()).hexdigest() != recorded:
+            raise RunError(f"{file} is damaged: its checksum is not that of run.json")
         try:
             return Vocabulary.from_json(content)
-        except (KeyError, TypeError, ValueError) as error:
-            raise RunError(f"{self.path / 'names.json'} is damaged: {one_line(error)}") from error
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise RunError(f"{file} is damaged: {one_line(error)}") from error
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -167,7 +174,8 @@ class RunFolder(Generic[S, P]):
         from safetensors.torch import save
 
         on_cpu = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
-        self.write(name, save(on_cpu, {"facts": json.dumps(facts)}))
+        metadata = {"facts": json.dumps(facts), "sha256": _tensor_hash(on_cpu)}
+        self.write(name, save(on_cpu, metadata))
 
     def remove(self, name: str) -> None:
         try:
@@ -185,7 +193,11 @@ class RunFolder(Generic[S, P]):
         """Read what `write_tensors` wrote."""
         with self._tensors(name) as content:
             tensors = {key: content.get_tensor(key) for key in content.keys()}  # noqa: SIM118
-            return tensors, json.loads(content.metadata()["facts"])
+            metadata = content.metadata()
+            # Older versions did not record it.
+            if metadata.get("sha256", checksum := _tensor_hash(tensors)) != checksum:
+                raise ValueError("its numbers have changed since it was written")
+            return tensors, json.loads(metadata["facts"])
 
     def read_facts(self, name: str) -> Any:
         """Read only the facts of what `write_tensors` wrote."""
@@ -200,8 +212,22 @@ class RunFolder(Generic[S, P]):
         try:
             with safe_open(file, "pt") as content:
                 yield content
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        except (
+            OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError,
+            RecursionError,
+        ) as error:  # fmt: skip
             raise RunError(f"{file} is damaged or missing: {one_line(error)}") from error
+
+
+def _tensor_hash(tensors: Mapping[str, Tensor]) -> str:
+    """A hash of the names and the numbers of tensors."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode("utf-8", "surrogatepass") + b"\0")
+        digest.update(tensors[name].contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def check_new(path: str | Path) -> None:
