@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install demo test lint bench clean
+.PHONY: install demo test lint bench torture clean
 
 install: $(INSTALLED)
 
@@ -26,6 +26,12 @@ demo: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m tests.benchmarks
+
+# Hostile files, kills, full disks and the like; what fails is kept in torture-failures/.
+MINUTES ?= 10
+SEED ?= 0
+torture: $(INSTALLED)
+	$(BIN)/python -m tests.torture --minutes $(MINUTES) --seed $(SEED)
 
 clean:
 	rm -rf $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

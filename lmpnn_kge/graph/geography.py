@@ -65,10 +65,20 @@ def write_geography(folder: str | Path) -> Path:
     triples = [(names[head], relation, names[tail]) for head, relation, tail in facts]
     triples += [(tail, relation, head) for head, relation, tail in triples if relation in SYMMETRIC]
     labels = {relation: relation.replace("_", " ") for relation in RELATIONS}
-    header = f"{HEADER} {world.source} (MIT)"
-    with atomic_folder(Path(folder), may_replace=_is_geography) as aside:
-        write_dataset(aside, NAME, split_triples(triples, SEED), labels, header)
+    with atomic_folder(Path(folder), may_replace=_is_geography, or_same=True) as aside:
+        write_dataset(aside, NAME, split_triples(triples, SEED), labels, _header(world))
     return Path(folder)
+
+
+def is_current(folder: Path) -> bool:
+    """Whether a folder is this graph, from the facts that are installed now."""
+    if not _is_geography(folder):
+        return False
+    return (folder / "dataset.yaml").read_bytes().startswith(_header(read_world()).encode())
+
+
+def _header(world: World) -> str:
+    return f"{HEADER} {world.source} (MIT)"
 
 
 def _largest(world: World, country: str) -> list[City]:

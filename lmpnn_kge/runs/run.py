@@ -16,6 +16,7 @@ from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.open import build, find_backbone, read_checkpoint
 from lmpnn_kge.device import choose_device
 from lmpnn_kge.errors import ConfigError, QueryError, RunError, choices
+from lmpnn_kge.files import relative
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.listener import SILENT, Listener
@@ -41,7 +42,7 @@ from lmpnn_kge.runs.questions import Batch, Question
 from lmpnn_kge.settings.kinds import TrainSettings, UnionMode
 from lmpnn_kge.training.folder import RUN, STATE, RunFolder
 from lmpnn_kge.training.lmpnn import MODEL, load_best
-from lmpnn_kge.training.provenance import QueriesSource, RunProvenance, file_hash
+from lmpnn_kge.training.provenance import QueriesSource, RunProvenance, file_hash, located_path
 from lmpnn_kge.training.resume import epochs_done, is_finished
 
 #: Many formulas; a text by itself is not among them, although it is a sequence of texts.
@@ -104,8 +105,20 @@ class Run:
 
     @once
     def graph(self) -> KnowledgeGraph | None:
-        """The graph of the run; None if its folder cannot be found."""
-        return KnowledgeGraph.open(self.dataset) if isinstance(self.dataset, Path) else self.dataset
+        """The graph of the run; None if its folder cannot be found.
+
+        RunError if it is not the graph that the run was trained on, unless it was given.
+        """
+        if not isinstance(self.dataset, Path):
+            return self.dataset
+        graph, source = KnowledgeGraph.open(self.dataset), self.folder.provenance
+        recorded = source.dataset and find_moved(source.dataset, self.folder.path)
+        if self.dataset == recorded and source.graph not in (None, graph.fingerprint):
+            raise RunError(
+                f"{relative(self.dataset)} has changed since {self.folder.path} was trained on it; "
+                "restore it, or give a graph to use instead with --dataset DIR"
+            )
+        return graph
 
     @cached_property
     def results(self) -> Results | None:
@@ -371,7 +384,7 @@ def find_moved(recorded: str | Path, run: Path) -> Path:
 
     If there is neither, the recorded path, so that opening it says what is missing.
     """
-    path = Path(recorded)
+    path = located_path(str(recorded), run)
     if path.exists():
         return path
     here = run.resolve()
@@ -391,7 +404,7 @@ def _find_checkpoint(
     file = find_moved(recorded.file, run.path) if given is None else Path(given)
     if not file.is_file():
         raise RunError(
-            f"the checkpoint of {run.path} is not at {given or recorded.file}; say where it is "
+            f"the checkpoint of {run.path} is not at {file}; say where it is "
             "with --checkpoint FILE (in Python: checkpoint=)"
         )
     sha256 = file_hash(file)

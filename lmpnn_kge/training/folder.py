@@ -12,9 +12,10 @@ test-merge.json     the same with disjunctions merged (or test-dnf.json), if a t
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -22,8 +23,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import yaml
 
 from lmpnn_kge.errors import ConfigError, FileError, RunError, one_line, short
-from lmpnn_kge.files import UNFINISHED, atomic_folder, check_target, write_file
+from lmpnn_kge.files import atomic_folder, check_target, write_file
 from lmpnn_kge.graph.vocabulary import Vocabulary
+from lmpnn_kge.leftovers import lock, remove_leftovers_in
 from lmpnn_kge.settings.kinds import PretrainSettings, TrainingSettings, TrainSettings
 from lmpnn_kge.settings.values import NO_YAML, make_settings, to_yaml
 from lmpnn_kge.training.provenance import PretrainProvenance, Provenance, RunProvenance
@@ -31,16 +33,10 @@ from lmpnn_kge.training.provenance import PretrainProvenance, Provenance, RunPro
 if TYPE_CHECKING:
     from torch import Tensor
 
-fcntl: Any
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
-
 FORMAT = 1
 
-#: The files of a training: where it stands, and a line for every epoch.
-STATE, METRICS = "state.safetensors", "metrics.jsonl"
+#: The files of a training: where it stands, a line for every epoch, and the names of its rows.
+STATE, METRICS, NAMES = "state.safetensors", "metrics.jsonl", "names.json"
 
 S = TypeVar("S", bound=TrainingSettings)
 P = TypeVar("P", bound=Provenance)
@@ -82,8 +78,10 @@ class RunFolder(Generic[S, P]):
         names = {} if vocabulary is None else vocabulary.to_json()
         with atomic_folder(path) as aside:
             (aside / "config.yaml").write_text(to_yaml(settings), encoding="utf-8")
-            (aside / "names.json").write_text(json.dumps(names) + "\n")
-            content = {"kind": kind.mark, "format": FORMAT, **provenance.to_json()}
+            text = json.dumps(names) + "\n"
+            (aside / NAMES).write_text(text)
+            content = {"kind": kind.mark, "format": FORMAT, **provenance.to_json(path)}
+            content["names_sha256"] = hashlib.sha256(text.encode()).hexdigest()
             (aside / "run.json").write_text(json.dumps(content, indent=1) + "\n")
         return cls(path, settings, provenance)
 
@@ -136,11 +134,15 @@ class RunFolder(Generic[S, P]):
 
     def vocabulary(self) -> Vocabulary:
         """The names of the backbone's rows."""
-        content = self.read_json("names.json")
+        file = self.path / NAMES
+        content = self.read_json(NAMES)
+        recorded = _read_mark(self.path).get("names_sha256")  # older versions did not record it
+        if recorded is not None and hashlib.sha256(file.read_bytes()).hexdigest() != recorded:
+            raise RunError(f"{file} is damaged: its checksum is not that of run.json")
         try:
             return Vocabulary.from_json(content)
-        except (KeyError, TypeError, ValueError) as error:
-            raise RunError(f"{self.path / 'names.json'} is damaged: {one_line(error)}") from error
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise RunError(f"{file} is damaged: {one_line(error)}") from error
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -151,15 +153,10 @@ class RunFolder(Generic[S, P]):
         """
         with (self.path / "run.json").open("rb") as stream:
             try:
-                if fcntl is not None:
-                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(stream.fileno())
             except BlockingIOError as error:
                 raise RunError(f"{self.path} is being trained by another process") from error
-            except OSError:
-                pass  # a file system without locks
-            for leftover in self.path.glob(f".*{UNFINISHED}"):
-                with suppress(OSError):
-                    leftover.unlink()
+            remove_leftovers_in(self.path)
             yield
 
     def write(self, name: str, content: bytes) -> None:
@@ -177,7 +174,8 @@ class RunFolder(Generic[S, P]):
         from safetensors.torch import save
 
         on_cpu = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
-        self.write(name, save(on_cpu, {"facts": json.dumps(facts)}))
+        metadata = {"facts": json.dumps(facts), "sha256": _tensor_hash(on_cpu)}
+        self.write(name, save(on_cpu, metadata))
 
     def remove(self, name: str) -> None:
         try:
@@ -195,7 +193,11 @@ class RunFolder(Generic[S, P]):
         """Read what `write_tensors` wrote."""
         with self._tensors(name) as content:
             tensors = {key: content.get_tensor(key) for key in content.keys()}  # noqa: SIM118
-            return tensors, json.loads(content.metadata()["facts"])
+            metadata = content.metadata()
+            # Older versions did not record it.
+            if metadata.get("sha256", checksum := _tensor_hash(tensors)) != checksum:
+                raise ValueError("its numbers have changed since it was written")
+            return tensors, json.loads(metadata["facts"])
 
     def read_facts(self, name: str) -> Any:
         """Read only the facts of what `write_tensors` wrote."""
@@ -210,8 +212,22 @@ class RunFolder(Generic[S, P]):
         try:
             with safe_open(file, "pt") as content:
                 yield content
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        except (
+            OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError,
+            RecursionError,
+        ) as error:  # fmt: skip
             raise RunError(f"{file} is damaged or missing: {one_line(error)}") from error
+
+
+def _tensor_hash(tensors: Mapping[str, Tensor]) -> str:
+    """A hash of the names and the numbers of tensors."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode("utf-8", "surrogatepass") + b"\0")
+        digest.update(tensors[name].contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def check_new(path: str | Path) -> None:

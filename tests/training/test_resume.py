@@ -274,7 +274,7 @@ def test_a_run_in_use_is_left_alone(run, here, toy_queries):
 
 
 def test_leftovers_of_a_killed_run_are_removed(run):
-    (run / ".state.safetensors.123-ab.partial").write_text("half")
+    (run / ".state.safetensors.999999999-0123abcd.partial").write_text("half")
     train(out=run, resume=True)
     assert partials(run) == []
 
