@@ -16,6 +16,7 @@ from enum import IntEnum
 import torch
 from torch import Tensor
 
+from lmpnn_kge.deadline import check_time
 from lmpnn_kge.query.formula import Atom, Term, Variable
 from lmpnn_kge.query.normal_form import Conjunct, SignedAtom
 from lmpnn_kge.search.logic import UNREACHED, Logic, deny
@@ -91,6 +92,7 @@ class Solver:
 
     def parts(self, conjunct: Conjunct, batch: Batch, target: Variable | None) -> list[Part]:
         """The conditions on the target that are left when all other variables are eliminated."""
+        check_time()
         on: dict[Variable | None, list[Part]] = {}
         links: list[Item] = []
         items: tuple[Item, ...] = (*conjunct.literals, *conjunct.groups)

@@ -14,6 +14,7 @@ best tails of a row are kept for the next query.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
@@ -84,10 +85,11 @@ class Weights:
 class RowCache:
     """The best tails of rows, found by key. When it is full, it starts again.
 
-    It takes 8 · width bytes for each row.
+    It takes 8 · width bytes for each row. Threads that share it hold its lock.
     """
 
     def __init__(self, width: int, capacity: int, device: torch.device):
+        self.lock = threading.Lock()
         self.width, self.capacity = width, capacity
         self.tails = torch.empty(0, width, dtype=torch.int32, device=device)
         self.truths = torch.empty(0, width, device=device)
@@ -170,10 +172,19 @@ class EdgeTruth:
 
     def best(self, heads: Tensor, relations: Tensor) -> tuple[Tensor, Tensor]:
         keys = self.facts.keys_of(heads, relations)
-        missing = self.cache.missing(keys.unique())
-        if len(missing):
-            self.cache.add(missing, *self._best(missing))
-        return self.cache.find(keys)
+        distinct = keys.unique()
+        while True:
+            with self.cache.lock:
+                missing = self.cache.missing(distinct)
+                if not len(missing):
+                    return self.cache.find(keys)
+            rows = self._best(missing)
+            with self.cache.lock:  # other threads may have added some of them or begun again
+                left = self.cache.missing(distinct)
+                new = torch.isin(missing, left)
+                self.cache.add(missing[new], *(column[new] for column in rows))
+                if int(new.sum()) == len(left):
+                    return self.cache.find(keys)
 
     def _best(self, keys: Tensor) -> tuple[Tensor, Tensor]:
         """The best tails of each key and their truth, among the plausible tails of its relation."""

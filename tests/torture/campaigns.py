@@ -2,5 +2,7 @@
 
 from .campaign import Campaign
 from .checkpoints import Checkpoints
+from .formulas import Formulas
+from .threads import Threads
 
-CAMPAIGNS: tuple[Campaign, ...] = (Checkpoints(),)
+CAMPAIGNS: tuple[Campaign, ...] = (Checkpoints(), Formulas(), Threads())
