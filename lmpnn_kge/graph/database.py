@@ -1,8 +1,8 @@
 """Exact answers: DuckDB runs the SQL of a formula, for all queries of a pattern at once.
 
 Any number of threads can ask at the same time. All of them read the tables `triples` and
-`entities`, which never change. The table `queries` and the view `edges` of a call are temporary:
-they belong to the session of the call, and no other call sees them.
+`entities`, which never change. The table `queries` of a call is temporary: it belongs to the
+session of the call, and no other call sees it.
 """
 
 from __future__ import annotations
@@ -56,8 +56,10 @@ class Database:
         # A formula can need any amount of memory; one that needs too much must not fill the disk.
         self.connection.execute(f"SET memory_limit = '{MEMORY}'; SET temp_directory = ''")
         s, p, o = both_directions(triples, relations).T
+        by_relation = np.lexsort((s, p))  # DuckDB skips blocks that lack the relations of queries
+        columns = {"s": s, "p": p, "o": o, "level": np.tile(level, 2)}
         tables = {
-            "triples": {"s": s, "p": p, "o": o, "level": np.tile(level, 2)},
+            "triples": {name: column[by_relation] for name, column in columns.items()},
             "entities": {"e": np.arange(entities)},
         }
         for name, columns in tables.items():
@@ -157,12 +159,13 @@ class Database:
         self, statement: str, constants: Ints, relations: Ints, edges: str
     ) -> dict[str, Ints]:
         """Run a statement over queries [n, c] and [n, r] and over the edges of a SELECT."""
-        columns = {f"c{place}": column for place, column in enumerate(constants.T)}
+        columns = {"q": np.arange(len(constants))}
+        columns |= {f"c{place}": column for place, column in enumerate(constants.T)}
         columns |= {f"r{place}": column for place, column in enumerate(relations.T)}
+        steps = statement.removeprefix("WITH ")
         with self._session() as session:
-            session.create("TEMP TABLE queries", {"q": np.arange(len(constants)), **columns})
-            session.run(f"CREATE OR REPLACE TEMP VIEW edges AS {edges}")
-            return session.fetch(statement)
+            session.create("TEMP TABLE queries", columns)
+            return session.fetch(f"WITH edges AS NOT MATERIALIZED ({edges}), {steps}")
 
 
 class _Session:
