@@ -20,14 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import yaml
-
 from lmpnn_kge.errors import ConfigError, FileError, RunError, one_line, short
 from lmpnn_kge.files import atomic_folder, check_target, write_file
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.leftovers import lock, remove_leftovers_in
 from lmpnn_kge.settings.kinds import PretrainSettings, TrainingSettings, TrainSettings
-from lmpnn_kge.settings.values import NO_YAML, make_settings, to_yaml
+from lmpnn_kge.settings.values import make_settings, to_yaml
+from lmpnn_kge.settings.yaml_text import NO_YAML, read_yaml
 from lmpnn_kge.training.provenance import PretrainProvenance, Provenance, RunProvenance
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ class RunFolder(Generic[S, P]):
             raise RunError(f"{path / 'run.json'} is damaged: {one_line(error)}") from error
         try:
             text = (path / "config.yaml").read_text(encoding="utf-8")
-            settings = make_settings(kind.settings, yaml.safe_load(text))
+            settings = make_settings(kind.settings, read_yaml(text))
         except (OSError, ConfigError, TypeError, *NO_YAML) as error:
             raise RunError(f"{path / 'config.yaml'} is damaged: {one_line(error)}") from error
         return cls(path, settings, provenance)
