@@ -154,7 +154,16 @@ def _same_files(new: Path, target: Path) -> bool:
 
 
 def write_file(content: bytes, file: Path) -> None:
-    """Write a file atomically, replacing the one that may exist."""
+    """Write a file atomically, replacing the one that may exist.
+
+    A pipe or a device, such as /dev/stdout, is not replaced: the content goes into it.
+    """
+    if file.exists() and not file.is_file() and not file.is_dir():
+        try:
+            file.write_bytes(content)
+        except OSError as error:
+            raise FileError(f"{file} cannot be written: {_reason(error)}") from error
+        return
     remove_leftovers(file)
     new = aside(file)
     try:

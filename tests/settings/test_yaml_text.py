@@ -43,6 +43,6 @@ def test_a_number_that_python_does_not_print_is_a_wrong_value(text):
 
 
 def test_a_number_that_python_does_not_print_is_a_wrong_name(tmp_path):
-    (tmp_path / "file.yaml").write_text(f"{HUGE}: 1\n")
+    (tmp_path / "file.yaml").write_text(f"? {HUGE}\n: 1\n")
     with pytest.raises(ConfigError, match="no setting 'a number of 20,000 bits'"):
         load_config(tmp_path / "file.yaml")

@@ -4,7 +4,10 @@ from .campaign import Campaign
 from .checkpoints import Checkpoints
 from .damage import Betae, Datasets, Runs, Safetensors, Stores
 from .kills import FullDisk, Kills
+from .places import Places
+from .together import TwoProcesses, Vanishing
 
 CAMPAIGNS: tuple[Campaign, ...] = (
-    Checkpoints(), Safetensors(), Stores(), Runs(), Betae(), Datasets(), Kills(), FullDisk(),
+    Checkpoints(), Safetensors(), Stores(), Runs(), Betae(), Datasets(), Places(), Kills(),
+    FullDisk(), TwoProcesses(), Vanishing(),
 )  # fmt: skip

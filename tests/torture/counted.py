@@ -4,6 +4,7 @@ import builtins
 import io
 import os
 import signal
+import subprocess
 import sys
 import traceback
 from dataclasses import dataclass
@@ -26,9 +27,27 @@ class Ended:
     stderr: str
 
 
+@dataclass(frozen=True)
+class Started:
+    """A command that runs."""
+
+    process: int
+    log: Path
+    counts: Path
+
+
 def run_counted(job: list[str], folder: Path, log: Path, place: int, mode: str) -> Ended:
     """Run a command in a folder; at its N-th operation it is killed, or the disk is full."""
-    counts = log.with_suffix(".count")
+    return wait_counted(start_counted(job, folder, log, place, mode))
+
+
+def start_counted(job: list[str], folder: Path, log: Path, place: int, mode: str) -> Started:
+    """Start a command; its mode says what happens at its N-th operation.
+
+    kill: it is killed; full: the disk is full from then on; stop: it stops until it is told to go
+    on; remove PATH: a file or folder is gone.
+    """
+    counts = log.with_name(f"{log.name}.count")
     child = os.fork()
     if not child:
         code = 1
@@ -45,9 +64,23 @@ def run_counted(job: list[str], folder: Path, log: Path, place: int, mode: str) 
         finally:
             sys.stderr.flush()
             os._exit(code)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    operations = int(counts.read_text()) if counts.exists() else 0
-    return Ended(status, operations, log.read_text(errors="replace"))
+    return Started(child, log, counts)
+
+
+def wait_stopped(started: Started) -> int | None:
+    """Wait until a command stops; its status if it ended before."""
+    status = os.waitpid(started.process, os.WUNTRACED)[1]
+    return None if os.WIFSTOPPED(status) else status
+
+
+def wait_counted(started: Started, status: int | None = None) -> Ended:
+    """How a command ended; one that has stopped goes on first."""
+    if status is None:
+        os.kill(started.process, signal.SIGCONT)
+        status = os.waitpid(started.process, 0)[1]
+    status = os.waitstatus_to_exitcode(status)
+    operations = int(started.counts.read_text() or 0) if started.counts.exists() else 0
+    return Ended(status, operations, started.log.read_text(errors="replace"))
 
 
 def _main(job: list[str]) -> int:
@@ -75,7 +108,11 @@ class Counter:
         if self.done == self.place:
             if self.mode == "kill":
                 os.kill(os.getpid(), signal.SIGKILL)
-            self.is_full = True
+            elif self.mode == "stop":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            elif self.mode.startswith("remove "):
+                self._remove(self.mode.removeprefix("remove "))
+            self.is_full = self.mode == "full"
         if self.is_full and hindered:
             raise OSError(28, "No space left on device")
 
@@ -86,6 +123,8 @@ class Counter:
 
         def opened(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
             written = any(letter in mode for letter in "wxa+")
+            if not written and self.mode.startswith("remove") and not isinstance(file, int):
+                self.step()
             if not written or isinstance(file, int) or not self._is_ours(file):
                 return opening(file, mode, *arguments, **options)
             self.step()
@@ -94,6 +133,11 @@ class Counter:
             return io.BufferedWriter(_Raw(self, file, mode.replace("b", "")))
 
         io.open = builtins.open = opened  # type: ignore[assignment]
+
+    def _remove(self, path: str) -> None:
+        """Remove a file or folder, as another process might: it is not counted."""
+        self.place = 0
+        subprocess.run(["rm", "-rf", path], check=True)
 
     def _is_ours(self, file: Any) -> bool:
         return os.path.realpath(os.fsdecode(file)).startswith(self.folder)

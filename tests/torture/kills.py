@@ -64,7 +64,7 @@ class Kills(Campaign):
                    inputs / "queries", "--out", inputs / "run", *TINY)  # fmt: skip
         points = []
         for name in self.jobs(inputs):
-            scratch = inputs / f"whole {name}"
+            scratch = inputs.parent / "case-whole"  # as deep as a case, for relative paths
             scratch.mkdir()
             self.before(name, inputs, scratch)
             count = self.start(name, inputs, scratch, 0, must=True).operations
@@ -107,7 +107,7 @@ class Kills(Campaign):
     ) -> Ended:
         """Run a command that is stopped at an operation, or undisturbed at 0."""
         job = [str(part) for part in self.jobs(inputs)[name]]
-        ended = run_counted(job, scratch, scratch.parent / f"{scratch.name}.log", place, self.mode)
+        ended = run_counted(job, scratch, inputs.parent / f"{scratch.name}.log", place, self.mode)
         if must and ended.code:
             raise Wrong(f"{name} does not succeed: {ended.stderr[-600:]}")
         return ended
