@@ -303,6 +303,8 @@ def make_impossible(folder, way):
     if way == "below links in a circle":
         (folder / "link").symlink_to(folder / "link")
         return folder / "link" / "new"
+    if way == "the root":
+        return Path("/")
     if way == "in /proc":
         return Path("/proc/new")
     return folder / ("x" * 300)
