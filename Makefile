@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install demo test lint bench torture clean
+.PHONY: install demo test lint bench torture lowest clean
 
 install: $(INSTALLED)
 
@@ -33,5 +33,9 @@ SEED ?= 0
 torture: $(INSTALLED)
 	$(BIN)/python -m tests.torture --minutes $(MINUTES) --seed $(SEED)
 
+# The tests with the lowest versions that pyproject.toml allows; VERSIONS="duckdb==1.4.4" for others.
+lowest:
+	$(PYTHON) -m tests.lowest $(VERSIONS)
+
 clean:
-	rm -rf $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -54,6 +54,8 @@ def _resolved(path: str | Path) -> Path:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     except (OSError, RuntimeError, ValueError) as error:  # a name too long, links in a circle, NUL
         raise FileError(f"{short(str(path))} cannot be written: {_reason(error)}") from error
+    if not target.name:
+        raise FileError(f"{target} cannot be written: it is the root of the file system")
     return target
 
 
@@ -82,9 +84,9 @@ def atomic_folder(
 
     or_same accepts a target that exists with exactly the same files, and leaves it as it is.
     """
-    if not (or_same and folder.is_dir()):
+    target = _resolved(folder)
+    if not (or_same and target.is_dir()):
         check_target(folder, may_replace)
-    target = folder.resolve()
     restore(target)
     remove_leftovers(target)
     new = aside(target, ".new")
@@ -154,7 +156,16 @@ def _same_files(new: Path, target: Path) -> bool:
 
 
 def write_file(content: bytes, file: Path) -> None:
-    """Write a file atomically, replacing the one that may exist."""
+    """Write a file atomically, replacing the one that may exist.
+
+    A pipe or a device, such as /dev/stdout, is not replaced: the content goes into it.
+    """
+    if file.exists() and not file.is_file() and not file.is_dir():
+        try:
+            file.write_bytes(content)
+        except OSError as error:
+            raise FileError(f"{file} cannot be written: {_reason(error)}") from error
+        return
     remove_leftovers(file)
     new = aside(file)
     try:
@@ -187,7 +198,7 @@ def relative(path: str | Path) -> Path:
 
 def distinct_names(paths: Sequence[Path]) -> list[str]:
     """The names of different files or folders, with as many parents as make them distinct."""
-    parts = [path.resolve().parts for path in paths]
+    parts = [Path(os.path.realpath(path)).parts for path in paths]
     depths = range(1, max(map(len, parts)) + 1)
     candidates = (["/".join(path[-depth:]) for path in parts] for depth in depths)
     return next(names for names in candidates if len(set(names)) == len(names))

@@ -303,6 +303,8 @@ def make_impossible(folder, way):
     if way == "below links in a circle":
         (folder / "link").symlink_to(folder / "link")
         return folder / "link" / "new"
+    if way == "the root":
+        return Path("/")
     if way == "in /proc":
         return Path("/proc/new")
     return folder / ("x" * 300)
@@ -344,3 +346,14 @@ def test_folders_are_exchanged_in_one_step_where_the_system_can(tmp_path, monkey
     assert [target for _, target in steps] == [tmp_path / "folder"]
     assert contents(tmp_path / "folder") == {"file": "new"}
     assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_file(b"content", pipe)
+    assert os.read(reading, 100) == b"content"
+    os.close(reading)
+    assert pipe.is_fifo()
+    assert os.listdir(tmp_path) == ["pipe"]

@@ -159,7 +159,7 @@ class Database:
         self, statement: str, constants: Ints, relations: Ints, edges: str
     ) -> dict[str, Ints]:
         """Run a statement over queries [n, c] and [n, r] and over the edges of a SELECT."""
-        columns = {"q": np.arange(len(constants))}
+        columns: dict[str, Ints] = {"q": np.arange(len(constants))}
         columns |= {f"c{place}": column for place, column in enumerate(constants.T)}
         columns |= {f"r{place}": column for place, column in enumerate(relations.T)}
         steps = statement.removeprefix("WITH ")

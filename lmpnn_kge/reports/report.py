@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -104,7 +105,7 @@ def make_report(
 def _read(folders: Folders) -> Runs:
     if isinstance(folders, Mapping):
         return {name: read_run(folder) for name, folder in folders.items()}
-    paths = list({Path(folder).resolve(): Path(folder) for folder in folders}.values())
+    paths = list({os.path.realpath(folder): Path(folder) for folder in folders}.values())
     return {name: read_run(path) for name, path in zip(distinct_names(paths), paths, strict=True)}
 
 

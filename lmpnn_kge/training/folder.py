@@ -20,14 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import yaml
-
 from lmpnn_kge.errors import ConfigError, FileError, RunError, one_line, short
 from lmpnn_kge.files import atomic_folder, check_target, write_file
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.leftovers import lock, remove_leftovers_in
 from lmpnn_kge.settings.kinds import PretrainSettings, TrainingSettings, TrainSettings
-from lmpnn_kge.settings.values import NO_YAML, make_settings, to_yaml
+from lmpnn_kge.settings.values import make_settings, to_yaml
+from lmpnn_kge.settings.yaml_text import NO_YAML, read_yaml
 from lmpnn_kge.training.provenance import PretrainProvenance, Provenance, RunProvenance
 
 if TYPE_CHECKING:
@@ -37,6 +36,9 @@ FORMAT = 1
 
 #: The files of a training: where it stands, a line for every epoch, and the names of its rows.
 STATE, METRICS, NAMES = "state.safetensors", "metrics.jsonl", "names.json"
+
+#: The key of the checksum among the facts of a file of tensors.
+CHECKSUM = "sha256"
 
 S = TypeVar("S", bound=TrainingSettings)
 P = TypeVar("P", bound=Provenance)
@@ -107,7 +109,7 @@ class RunFolder(Generic[S, P]):
             raise RunError(f"{path / 'run.json'} is damaged: {one_line(error)}") from error
         try:
             text = (path / "config.yaml").read_text(encoding="utf-8")
-            settings = make_settings(kind.settings, yaml.safe_load(text))
+            settings = make_settings(kind.settings, read_yaml(text))
         except (OSError, ConfigError, TypeError, *NO_YAML) as error:
             raise RunError(f"{path / 'config.yaml'} is damaged: {one_line(error)}") from error
         return cls(path, settings, provenance)
@@ -169,12 +171,16 @@ class RunFolder(Generic[S, P]):
     def write_json(self, name: str, content: Any) -> None:
         self.write(name, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
 
-    def write_tensors(self, name: str, tensors: Mapping[str, Tensor], facts: Any) -> None:
-        """Write tensors and JSON facts to one file."""
+    def write_tensors(
+        self, name: str, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]
+    ) -> None:
+        """Write tensors and JSON facts to one file, with a checksum of the tensors."""
         from safetensors.torch import save
 
         on_cpu = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
-        metadata = {"facts": json.dumps(facts), "sha256": _tensor_hash(on_cpu)}
+        # One key, because safetensors writes several in any order, and the same run must give the
+        # same bytes.
+        metadata = {"facts": json.dumps({**facts, CHECKSUM: _tensor_hash(on_cpu)})}
         self.write(name, save(on_cpu, metadata))
 
     def remove(self, name: str) -> None:
@@ -193,16 +199,15 @@ class RunFolder(Generic[S, P]):
         """Read what `write_tensors` wrote."""
         with self._tensors(name) as content:
             tensors = {key: content.get_tensor(key) for key in content.keys()}  # noqa: SIM118
-            metadata = content.metadata()
-            # Older versions did not record it.
-            if metadata.get("sha256", checksum := _tensor_hash(tensors)) != checksum:
+            facts, checksum = _facts(content)
+            if checksum is not None and _tensor_hash(tensors) != checksum:
                 raise ValueError("its numbers have changed since it was written")
-            return tensors, json.loads(metadata["facts"])
+            return tensors, facts
 
     def read_facts(self, name: str) -> Any:
         """Read only the facts of what `write_tensors` wrote."""
         with self._tensors(name) as content:
-            return json.loads(content.metadata()["facts"])
+            return _facts(content)[0]
 
     @contextmanager
     def _tensors(self, name: str) -> Iterator[Any]:
@@ -217,6 +222,14 @@ class RunFolder(Generic[S, P]):
             RecursionError,
         ) as error:  # fmt: skip
             raise RunError(f"{file} is damaged or missing: {one_line(error)}") from error
+
+
+def _facts(content: Any) -> tuple[dict[str, Any], str | None]:
+    """The facts in a file of tensors, and its checksum, which older versions did not record."""
+    facts = json.loads(content.metadata()["facts"])
+    if not isinstance(facts, dict):
+        raise ValueError("its facts are not a mapping")
+    return facts, facts.pop(CHECKSUM, None)
 
 
 def _tensor_hash(tensors: Mapping[str, Tensor]) -> str:

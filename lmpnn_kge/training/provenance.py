@@ -45,7 +45,7 @@ def recorded_path(path: str | Path, folder: Path) -> str:
         return str(target)
     if len(shared.parts) > 2:
         return os.path.relpath(target, base)
-    return _without_user(str(target))
+    return _without_home(str(target))
 
 
 def located_path(recorded: str, folder: Path) -> Path:
@@ -59,7 +59,10 @@ def located_path(recorded: str, folder: Path) -> Path:
 
 def _without_user(text: str) -> str:
     """Text in which paths below the current folder and below the user's home are short."""
-    text = text.replace(f"{Path.cwd()}{os.sep}", "")
+    return _without_home(text.replace(f"{Path.cwd()}{os.sep}", ""))
+
+
+def _without_home(text: str) -> str:
     home = os.path.expanduser("~")
     return text.replace(f"{home}{os.sep}", f"~{os.sep}") if len(home) > 1 else text
 
