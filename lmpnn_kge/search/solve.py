@@ -106,6 +106,7 @@ class Solver:
                 on.setdefault(variable, []).append(self._part(item, batch, variable))
         left = [v for v in conjunct.bound if v not in batch.values and v != target]
         while left:
+            check_time()
             # A variable that has conditions first: what it says of its neighbour is sharper.
             variable = min(left, key=lambda v: (len(_neighbours(v, links, batch)), v not in on))
             neighbours = _neighbours(variable, links, batch)
