@@ -74,7 +74,7 @@ class Formulas(Campaign):
     """The words of a question, one step for each."""
 
     name = "formulas"
-    seconds = 40
+    seconds = 120
     memory = 6 << 30  # DuckDB reserves address space that it does not use
     weight = 2
 
