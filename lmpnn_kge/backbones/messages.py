@@ -100,36 +100,30 @@ class Messages(Embedding, ABC):
             tails = self.project(tails, self._ids(relations).expand(len(tails)))
         return -self.distance(estimates, tails)
 
-    def score_entities(
-        self, estimates: Tensor, relations: Ids | None = None, among: Tensor | None = None
-    ) -> Tensor:
-        """Score φ of each estimate [n, d] against every entity -> [n, E], or those among ids [m].
+    def score_entities(self, estimates: Tensor, relations: Ids | None = None) -> Tensor:
+        """Score φ of each estimate [n, d] against every entity -> [n, E].
 
         relations has the same meaning as in `score_pairs`.
         """
-        entities = self.entities if among is None else self.entities[among]
         if self.score_type is ScoreType.INNER_PRODUCT:
-            return estimates @ entities.T
+            return estimates @ self.entities.T
         if relations is None or not self.projects:
-            return -all_pairs(self.distance, estimates, entities)
+            return -all_pairs(self.distance, estimates, self.entities)
         ids = self._ids(relations).expand(len(estimates))
-        scores = estimates.new_empty(len(ids), len(entities))
+        scores = estimates.new_empty(len(ids), self.num_entities)
         for relation in ids.unique():  # rows of one relation share the projected entities
             rows = ids == relation
             distance = partial(self._projected_distance, relation)
-            scores[rows] = -all_pairs(distance, estimates[rows], entities)
+            scores[rows] = -all_pairs(distance, estimates[rows], self.entities)
         return scores
 
     def _projected_distance(self, relation: Tensor, estimates: Tensor, tails: Tensor) -> Tensor:
         return self.distance(estimates, self.project(tails, relation))
 
-    def score_tails(self, heads: Ids, relations: Ids, among: Tensor | None = None) -> Tensor:
-        """Score φ(h, r, ·) of head ids [n] and relation ids [n] against every entity -> [n, E].
-
-        With among, only against the entities of these ids [m] -> [n, m].
-        """
+    def score_tails(self, heads: Ids, relations: Ids) -> Tensor:
+        """Score φ(h, r, ·) of head ids [n] and relation ids [n] against every entity -> [n, E]."""
         estimates = self.message(self.entities[self._ids(heads)], relations)
-        return self.score_entities(estimates, relations, among)
+        return self.score_entities(estimates, relations)
 
     def score_heads(self, relations: Ids, tails: Ids) -> Tensor:
         """Score φ(·, r, t) of relation ids [n] and tail ids [n] against every entity -> [n, E]."""

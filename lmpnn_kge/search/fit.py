@@ -145,15 +145,14 @@ def make_search(
     """Search with these weights."""
     truth = make_truth(backbone, facts, settings, weights)
     logic = Logic(settings.t_norm, settings.exists)
-    return Search(Solver(truth, logic, settings.beam, settings.tries))
+    return Search(Solver(truth, logic, settings.beam, settings.guesses, settings.tries))
 
 
 def make_truth(
     backbone: Backbone, facts: Facts, settings: SearchSettings, weights: Weights
 ) -> EdgeTruth:
     """The truth of edges with these weights."""
-    certain = settings.facts == "known"
-    return EdgeTruth.of(backbone, facts, weights, certain=certain, kept=settings.tails)
+    return EdgeTruth(backbone, facts, weights, certain=settings.facts == "known")
 
 
 @torch.no_grad()

@@ -3,7 +3,8 @@
 A variable with a single neighbour is replaced by a message to it: for every entity t, how true it
 is that some entity of the variable is connected with t. Variables of a circle have no single
 neighbour; one of them is tried entity by entity. Conditions with a constant are computed for all
-entities. From a variable only its best entities pass a message on, and only to their best tails.
+entities. From a variable only its best entities pass a message on, and only a few of these over
+edges that are not known.
 """
 
 from __future__ import annotations
@@ -21,9 +22,8 @@ from lmpnn_kge.query.normal_form import Conjunct, SignedAtom
 from lmpnn_kge.search.logic import UNREACHED, Logic, deny
 from lmpnn_kge.search.truth import Truth
 
-#: Truths that a step has in memory at once.
-CHUNK = 2**22
-
+#: Truths that a step has in memory at once: few enough for a CPU's cache.
+CHUNK = 2**20
 
 #: A log truth above this is certain.
 CERTAIN = -1e-6
@@ -75,9 +75,10 @@ class Solver:
     truth: Truth
     logic: Logic
     beam: int  # entities of a variable that pass a message on
+    guesses: int  # those of them that pass it on over edges that are not known
     tries: int  # entities that are tried for a variable of a circle
-    _ends: dict[int, Tensor] = field(default_factory=dict, repr=False)
-    _loops: dict[int, Tensor] = field(default_factory=dict, repr=False)
+    _ends: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
+    _loops: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def num_entities(self) -> int:
@@ -191,13 +192,11 @@ class Solver:
             ends = self._per_relation(relation, self._ends, self._make_ends)
             return Part(ends, Role.PATH, relation)
         truths, entities = self._best(parts, relations, batch.size, self.beam)
-        owners, column = (truths > 2 * UNREACHED).nonzero(as_tuple=True)
-        truths, entities = truths[owners, column], entities[owners, column]
         if is_hop:
             assert relation is not None
-            message = self._hop(owners, entities, truths, relation[owners], batch.size)
+            message = self._hop(entities, truths, relation)
         else:
-            message = self._join(owners, entities, truths, links, variable, neighbour, batch)
+            message = self._join(entities, truths, links, variable, neighbour, batch)
         return Part(message, Role.PATH, relation)
 
     def _best(
@@ -217,31 +216,44 @@ class Solver:
         best = truth.topk(min(most, self.num_entities))
         return best.values, best.indices
 
-    def _hop(
-        self, owners: Tensor, entities: Tensor, truths: Tensor, relations: Tensor, size: int
-    ) -> Tensor:
-        """The message of entities [m] of queries [m] over edges of relations [m]: [n, E].
+    def _hop(self, entities: Tensor, truths: Tensor, relation: Tensor) -> Tensor:
+        """The message of entities [n, k] over an edge of relations [n]: [n, E].
 
-        The sparse rows of all entities are scattered into the row of their query.
+        Every entity passes it on over its known edges. Over other edges only a few do: those that
+        probably lack most edges, by their truth and the number of edges that are known.
         """
-        facts, message = self.truth.facts, _Message(self, size)
-        chances = truths.exp()
-        for rows in torch.arange(len(owners), device=owners.device).split(CHUNK // 128):
-            first = owners[rows] * facts.num_entities  # of its query's row
-            tails, edges = self.truth.best(entities[rows], relations[rows])
+        facts, message = self.truth.facts, _Message(self, len(relation))
+        keys = facts.keys_of(entities, relation[:, None])
+        lacking = truths + facts.count(keys).clamp(min=1).log()
+        guessing = lacking.topk(min(self.guesses, keys.shape[1])).indices  # [n, g]
+        count = guessing.shape[1]
+        for rows in self._blocks(len(keys), count):
+            heads, chances = (each[rows].gather(1, guessing[rows]) for each in (entities, truths))
+            edges = self.truth.chances(heads.flatten(), relation[rows].repeat_interleave(count))
+            edges = edges.view(len(rows), count, -1)
+            chances = chances.exp_()[..., None]
             if self.logic.t_norm == "product":
-                edges *= chances[rows, None]
+                edges *= chances
             else:
-                edges.clamp_(max=chances[rows, None])
-            message.scatter((first[:, None] + tails).flatten(), edges.flatten())
-            if self.truth.certain:
-                position, tails = facts.tails_of(facts.keys_of(entities[rows], relations[rows]))
-                message.scatter(first[position] + tails, chances[rows][position])
+                torch.minimum(edges, chances, out=edges)
+            message.add(rows, edges)
+        if self.truth.certain:
+            others = (truths > 2 * UNREACHED).scatter_(1, guessing, False)
+            self._pass_known(message, others.nonzero()[:, 0], keys[others], truths[others].exp())
         return message.truth()
+
+    def _pass_known(self, message: _Message, owners: Tensor, keys: Tensor, chances: Tensor) -> None:
+        """Add the known edges of keys [m] of queries [m]; a block has about `CHUNK` of them."""
+        facts = self.truth.facts
+        blocks = facts.count(keys).cumsum(0) // CHUNK
+        for rows in torch.arange(len(keys), device=keys.device).split(
+            blocks.unique_consecutive(return_counts=True)[1].tolist()
+        ):
+            position, tails = facts.tails_of(keys[rows])
+            message.scatter(owners[rows][position], tails, chances[rows][position])
 
     def _join(
         self,
-        owners: Tensor,
         entities: Tensor,
         truths: Tensor,
         links: Sequence[SignedAtom],
@@ -249,17 +261,14 @@ class Solver:
         neighbour: Variable,
         batch: Batch,
     ) -> Tensor:
-        """The message of entities [m] over links that are not a single edge: [n, E]."""
-        message = _Message(self, batch.size)
-        for rows in torch.arange(len(owners), device=owners.device).split(
-            max(1, CHUNK // self.num_entities)
-        ):
-            here = batch.at(owners[rows], {variable: entities[rows]})
+        """The message of entities [n, k] over links that are not a single edge: [n, E]."""
+        message, count = _Message(self, batch.size), entities.shape[1]
+        for rows in self._blocks(batch.size, count):
+            here = batch.at(rows.repeat_interleave(count), {variable: entities[rows].flatten()})
             parts = [self._literal(link, here, neighbour).truth for link in links]
-            joined = self.logic.every([truths[rows, None].expand(-1, self.num_entities), *parts])
-            first = owners[rows, None] * self.num_entities
-            index = first + torch.arange(self.num_entities, device=first.device)
-            message.scatter(index.flatten(), joined.exp().flatten())
+            start = truths[rows].view(-1, 1).expand(-1, self.num_entities)
+            joined = self.logic.every([start, *parts]).exp()
+            message.add(rows, joined.view(len(rows), count, -1))
         return message.truth()
 
     def _try(
@@ -281,13 +290,16 @@ class Solver:
         _, entities = self._best(parts, relations, batch.size, self.tries)
         tried = entities.shape[1]
         solved = []
-        for rows in torch.arange(batch.size, device=entities.device).split(
-            max(1, CHUNK // (tried * self.num_entities))
-        ):
+        for rows in self._blocks(batch.size, tried):
             here = batch.at(rows.repeat_interleave(tried), {variable: entities[rows].flatten()})
             truth = self.solve(conjunct, here, target)
             solved.append(self.logic.some(truth.view(len(rows), tried, -1), 1))
         return Part(torch.cat(solved), Role.PATH)
+
+    def _blocks(self, size: int, count: int) -> tuple[Tensor, ...]:
+        """Some of n queries at a time, if each of them needs `count` rows."""
+        rows = torch.arange(size, device=self.truth.device)
+        return rows.split(max(1, CHUNK // (count * self.num_entities)))
 
     # Rows that belong to a relation alone -----------------------------------------------------
 
@@ -303,9 +315,9 @@ class Solver:
 
     def _make_ends(self, relation: int) -> Tensor:
         """For every entity, the truth of "something is connected with it by the relation"."""
-        heads = self._heads(relation)
-        true, first = torch.zeros(len(heads), device=heads.device), torch.zeros_like(heads)
-        return self._hop(first, heads, true, torch.full_like(heads, relation), 1)[0]
+        heads = self._heads(relation)[None]
+        true = torch.zeros(heads.shape, device=heads.device)
+        return self._hop(heads, true, torch.tensor([relation], device=heads.device))[0]
 
     def _make_loops(self, relation: int) -> Tensor:
         """For every entity, the truth of an edge to itself."""
@@ -327,21 +339,28 @@ class _Message:
 
     def __init__(self, solver: Solver, size: int):
         self.by_max = solver.logic.exists == "max"
-        self.shape = size, solver.num_entities
-        start = 0.0  # for max: the truth; for noisy-or: Σ log(1 − truth)
-        self.joined = torch.full((size * solver.num_entities,), start, device=solver.truth.device)
+        # For max: the truth; for noisy-or: Σ log(1 − truth).
+        self.joined = torch.zeros(size, solver.num_entities, device=solver.truth.device)
 
-    def scatter(self, index: Tensor, truths: Tensor) -> None:
-        """Add truths (no logarithms) of entities, index = query · E + t. Overwrites the truths."""
+    def add(self, queries: Tensor, truths: Tensor) -> None:
+        """Add truths [m, k, E] (no logarithms) of k entities of queries [m]. Overwrites them."""
         if self.by_max:
-            self.joined.scatter_reduce_(0, index, truths, "amax")
+            self.joined[queries] = torch.maximum(self.joined[queries], truths.amax(1))
         else:
-            self.joined.scatter_add_(0, index, truths.neg_().log1p_())
+            self.joined[queries] += truths.neg_().log1p_().sum(1)
+
+    def scatter(self, queries: Tensor, tails: Tensor, truths: Tensor) -> None:
+        """Add truths (no logarithms) of single tails [m] of queries [m]. Overwrites the truths."""
+        index = queries * self.joined.shape[1] + tails
+        joined = self.joined.view(-1)
+        if self.by_max:
+            joined.scatter_reduce_(0, index, truths, "amax")
+        else:
+            joined.scatter_add_(0, index, truths.neg_().log1p_())
 
     def truth(self) -> Tensor:
         """The log truth, [n, E]."""
-        joined = self.joined.view(self.shape)
-        truth = joined if self.by_max else torch.expm1(joined).neg_()
+        truth = self.joined if self.by_max else torch.expm1(self.joined).neg_()
         return truth.clamp_(min=math.exp(UNREACHED)).log_()  # the logarithm of 0 is slow
 
 

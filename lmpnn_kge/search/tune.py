@@ -161,7 +161,7 @@ def is_flat(pattern: Pattern) -> bool:
 
 def _flat_truth(truth: EdgeTruth, questions: Questions) -> Tensor:
     """The log truth of all entities for flat queries, [n, E], with a gradient."""
-    solver = Solver(truth, Logic("product", "max"), 1, 1)
+    solver = Solver(truth, Logic("product", "max"), 1, 1, 1)
     batch = make_batch(questions.pattern, questions.constants, questions.relations)
     (conjunct,) = normalise(questions.pattern.formula)
     return solver.solve(conjunct, batch, FREE)

@@ -80,7 +80,7 @@ def _paths(solver: Solver, conjunct: Conjunct, batch: Batch) -> list[tuple[float
 
     Many uncertain paths together may be nearly certain, but none of them is known.
     """
-    by_best = Solver(solver.truth, replace(solver.logic, exists="max"), solver.beam, solver.tries)
+    by_best = replace(solver, logic=replace(solver.logic, exists="max"))
     columns = []
     for group in conjunct.groups:
         truth = solver.solve(group, batch, None)[:, 0].exp().clamp(max=ALMOST)

@@ -185,7 +185,7 @@ class SearchSettings(Settings):
     """The settings of search and hybrid, which answer queries by the truth of edges."""
 
     folder = "search"
-    least: ClassVar = {"beam": 1, "tails": 1, "tries": 1, "seed": 0}
+    least: ClassVar = {"beam": 1, "guesses": 1, "tries": 1, "seed": 0}
     above: ClassVar = {"beta": 0}
 
     # Truth
@@ -194,7 +194,7 @@ class SearchSettings(Settings):
     exists: Literal["noisy-or", "max"]
     # Search
     beam: int
-    tails: int
+    guesses: int
     tries: int
     # Fitting
     beta: float | None  # None: fitted

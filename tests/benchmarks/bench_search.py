@@ -17,6 +17,7 @@ from lmpnn_kge import KnowledgeGraph, backbone_class, open_backbone
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.graph.geography import write_geography
 from lmpnn_kge.graph.triples import Triples
+from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.methods.cqd import CqdBeam
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.methods.rank import BATCH
@@ -40,28 +41,40 @@ from .workload import DIM, EASY, HARD, answers
 NELL = 63_361, 200, 114_213
 
 
-def workload() -> tuple[Backbone, Triples]:
-    """An embedding and the training edges of its graph."""
-    if "nell" in sys.argv:
-        entities, relations, count = NELL
-        draw = np.random.default_rng(0)
-        ends = (entities * draw.random((count, 2)) ** 3).astype(np.int64)
-        names = (relations * draw.random(count) ** 2).astype(np.int64)
-        triples = np.stack([ends[:, 0], names, ends[:, 1]], 1)
-        return backbone_class("complex").random(entities, relations, DIM), triples
+def workload() -> tuple[Backbone, KnowledgeGraph]:
+    """An embedding and its graph."""
     folder = ROOT.parent / "shared" / "fb15k-237"
     if folder.is_dir():
         graph = KnowledgeGraph.open(folder / "dataset")
         table = open_backbone(folder / "checkpoints" / "complex.pt", dataset=folder / "dataset")
-        return table, graph.vocabulary.rows_in(table.vocabulary).of(graph.triples("train"))
+        return table, graph
     print("FB15k-237 is not there; the graph is that of the demo, and the embedding is random")
     with TemporaryDirectory() as place:
         graph = KnowledgeGraph.open(write_geography(Path(place) / "geography"))
-        sizes = graph.num_entities, graph.num_relations
-        return backbone_class("complex").random(*sizes, DIM), graph.triples("train")
+        for split in ("train", "valid", "test"):
+            graph.triples(split)  # read while the folder is there
+        names = graph.vocabulary
+        table = backbone_class("complex").random(
+            names.num_entities,
+            names.num_relations,
+            DIM,
+            entity_ids=names.entity_ids,
+            relation_ids=names.relation_ids,
+        )
+        return table, graph
 
 
-def drawn_queries(triples: Triples, table: Backbone, count: int) -> dict[str, Queries]:
+def nell() -> tuple[Backbone, Triples]:
+    """A random embedding and random edges of the size of NELL-995."""
+    entities, relations, count = NELL
+    draw = np.random.default_rng(0)
+    ends = (entities * draw.random((count, 2)) ** 3).astype(np.int64)
+    names = (relations * draw.random(count) ** 2).astype(np.int64)
+    triples = np.stack([ends[:, 0], names, ends[:, 1]], 1)
+    return backbone_class("complex").random(entities, relations, DIM), triples
+
+
+def drawn_queries(triples: Triples, table: Backbone | Vocabulary, count: int) -> dict[str, Queries]:
     """Queries of each type that have an answer, with made-up answers to rank."""
     edges = Edges.of(triples, table.num_entities, table.num_relations)
     draw, found = np.random.default_rng(0), {}
@@ -75,7 +88,12 @@ def drawn_queries(triples: Triples, table: Backbone, count: int) -> dict[str, Qu
 
 
 def main() -> None:
-    table, triples = workload()
+    is_nell = "nell" in sys.argv
+    if is_nell:
+        table, triples = nell()
+    else:
+        table, graph = workload()
+        triples = graph.vocabulary.rows_in(table.vocabulary).of(graph.triples("train"))
     facts = Facts.of(triples, table.num_entities, table.num_relations)
     settings = load_settings(SearchSettings, ["default"])
     weights = Weights.uniform(0.7 / score_deviation(table, facts), -2.0, table.num_relations)
@@ -85,12 +103,11 @@ def main() -> None:
         "search": search,
         "hybrid": Hybrid(make_search(table, facts, settings, weights), reranker),
     }
-    nell = "nell" in sys.argv
-    if not nell:
+    if not is_nell:
         methods["CQD-Beam"] = CqdBeam.of(table, load_settings(CqdSettings, ["default"]))
-    found = drawn_queries(triples, table, 64 if nell else BATCH)
+    found = drawn_queries(triples, table, 64 if is_nell else BATCH)
     rates = query_rates(methods, found)
-    if not nell:
+    if not is_nell:
         print(f"search is {rates['search'] / rates['CQD-Beam']:,.1f} × as fast as CQD-Beam")
     keys, width = facts.keys[:256], 2 * table.num_relations
     product = seconds(lambda: table.entities[:256] @ table.entities.T)

@@ -34,7 +34,5 @@ class DenseTruth:
     def rows(self, heads, relations):
         return self.table[relations, heads].log().float()
 
-    def best(self, heads, relations):
-        truths = self.table[relations, heads].float()
-        truths[self.facts.tails_of(self.facts.keys_of(heads, relations))] = 0
-        return torch.arange(truths.shape[1], dtype=torch.int32).expand_as(truths), truths
+    def chances(self, heads, relations):
+        return self.table[relations, heads].float()

@@ -173,7 +173,7 @@ def query(formula):
 
 
 def search(truth, logic, beam=100):
-    return Search(Solver(truth, logic, beam, tries=100))
+    return Search(Solver(truth, logic, beam, guesses=100, tries=100))
 
 
 def check(truth, logic, pattern, constants, relations):

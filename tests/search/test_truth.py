@@ -1,7 +1,6 @@
-"""The truth of edges: by its formula, the same by row and among the best tails, and kept."""
+"""The truth of edges: by its formula, with and without logarithm, for every backbone."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,21 +9,20 @@ import torch
 from lmpnn_kge import backbone_class, open_backbone
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.search.facts import Facts
-from lmpnn_kge.search.truth import EdgeTruth, RowCache, Weights
+from lmpnn_kge.search.truth import ALMOST_CERTAIN, EdgeTruth, Weights
 
 from ..conftest import TOY
 from ..toy_runs import CHECKPOINTS
 
-E, R, T = 30, 3, 7
+E, R = 30, 3
 KNOWN = np.array([(0, 0, 1), (0, 0, 2), (0, 0, 3), (4, 1, 4), (5, 2, 6)])
-CPU = torch.device("cpu")
 
 
-def make(certain=True, weights=None, triples=KNOWN, kept=T) -> EdgeTruth:
+def make(certain=True, weights=None, triples=KNOWN) -> EdgeTruth:
     backbone = backbone_class("complex").random(E, R, 8)
     facts = Facts.of(triples, E, R)
     weights = weights or Weights.uniform(0.5, -1.0, R)
-    return EdgeTruth.of(backbone, facts, weights, certain=certain, kept=kept)
+    return EdgeTruth(backbone, facts, weights, certain)
 
 
 def every_row():
@@ -35,14 +33,6 @@ def every_row():
 def random_weights(seed=0) -> Weights:
     random = torch.Generator().manual_seed(seed)
     return Weights(torch.tensor(0.7), torch.randn(2 * R, 4, generator=random))
-
-
-def assert_same(found, expected):
-    """The same tails with the same truths, in any order."""
-    (tails, order), (expected_tails, expected_order) = found[0].sort(), expected[0].sort()
-    assert torch.equal(tails, expected_tails)
-    truths, expected_truths = found[1].gather(1, order), expected[1].gather(1, expected_order)
-    assert torch.allclose(truths, expected_truths, atol=1e-6)
 
 
 def test_an_edge_has_the_truth_of_the_formula():
@@ -59,7 +49,7 @@ def test_an_edge_has_the_truth_of_the_formula():
         for tail in range(0, E, 5):
             popular = sum((other, relation, tail) in known for other in range(E))
             logit = a * float(shares[tail]) + b + c * math.log(max(1, fan))
-            logit += p * math.log1p(popular)
+            logit = min(logit + p * math.log1p(popular), ALMOST_CERTAIN)
             assert float(rows[row, tail]) == pytest.approx(1 / (1 + math.exp(-logit)), rel=1e-4)
 
 
@@ -75,56 +65,28 @@ def test_known_edges_are_true_only_if_facts_are_known(certain):
 
 @pytest.mark.parametrize("weights", [None, random_weights()], ids=["uniform", "learnt"])
 @pytest.mark.parametrize("certain", [True, False])
-def test_the_best_tails_are_the_truest_of_a_row(certain, weights):
-    truth = make(certain, weights)
-    heads, relations = every_row()
-    rows = truth.rows(heads, relations).exp()
-    if certain:
-        keys = truth.facts.keys_of(heads, relations)
-        rows[truth.facts.tails_of(keys)] = 0
-    tails, values = truth.best(heads, relations)
-    assert tails.shape == values.shape == (len(heads), T)
-    assert torch.allclose(rows.gather(1, tails.long()), values, atol=1e-6)
-    assert torch.allclose(rows.topk(T).values, values.sort(descending=True).values, atol=1e-6)
+def test_chances_are_the_truths_without_logarithm(certain, weights):
+    truth, (heads, relations) = make(certain, weights), every_row()
+    rows, chances = truth.rows(heads, relations), truth.chances(heads, relations)
+    assert torch.allclose(rows.exp(), chances, atol=1e-6)
 
 
-def test_rows_are_found_again_and_are_the_same_when_the_cache_starts_again():
-    truth, heads_and_relations = make(), every_row()
-    expected = truth.best(*heads_and_relations)
-    few = replace(truth, cache=RowCache(T, 20, CPU))
-    order = torch.randperm(len(expected[0]), generator=torch.Generator().manual_seed(1))
-    for rows in (*order.split(7), order[:3], order[:3].repeat(4), order):
-        tails, values = few.best(*(ids[rows] for ids in heads_and_relations))
-        assert_same((tails, values), (expected[0][rows], expected[1][rows]))
-        if len(rows) < 20:
-            assert len(few.cache.keys) <= 20
-
-
-def test_a_row_is_computed_once(monkeypatch):
+def test_rows_of_repeated_heads_are_the_same():
     truth, (heads, relations) = make(), every_row()
-    truth.best(heads[:50], relations[:50])
-    computed = []
-    logits = EdgeTruth._logits
-
-    def counting(self, keys, among=None):
-        computed.append(len(keys))
-        return logits(self, keys, among)
-
-    monkeypatch.setattr(EdgeTruth, "_logits", counting)
-    truth.best(heads[20:60].repeat(2), relations[20:60].repeat(2))
-    assert sum(computed) == 10
+    rows = truth.rows(heads, relations)
+    repeated = truth.rows(heads.repeat(3), relations.repeat(3))
+    assert torch.allclose(repeated, rows.repeat(3, 1), atol=1e-6)
 
 
-def test_rows_that_are_made_in_parts_are_the_same(monkeypatch):
-    heads, relations = every_row()
-    whole = make().best(heads, relations)
-    monkeypatch.setattr("lmpnn_kge.search.truth.CHUNK", 4 * E)
-    assert_same(make().best(heads, relations), whole)
-
-
-def test_no_more_tails_are_kept_than_there_are_entities():
-    tails, _ = make(kept=1000).best(*(ids[:4] for ids in every_row()))
-    assert [sorted(row) for row in tails.tolist()] == [list(range(E))] * 4
+def test_an_edge_that_is_not_known_is_never_certain():
+    high = Weights.uniform(1.0, 50.0, R)
+    known, ignored = make(True, high), make(False, high)
+    edges = [(h, r, t) for h, r, t in KNOWN.tolist()]
+    for head, relation, tail in edges:
+        ends = torch.tensor([head]), torch.tensor([relation])
+        assert known.chances(*ends)[0, tail] == 1
+        assert ignored.chances(*ends).max() < 0.9999
+        assert known.rows(*ends)[0].topk(5).values[-1] < -1e-5  # at most three are known
 
 
 def test_without_known_edges_every_edge_is_uncertain():
@@ -147,13 +109,11 @@ def test_every_backbone_has_truths(path):
     triples = graph.vocabulary.rows_in(backbone.vocabulary).of(graph.triples("train"))
     facts = Facts.of(triples, backbone.num_entities, backbone.num_relations)
     weights = Weights.uniform(1.0, -1.0, backbone.num_relations)
-    truth = EdgeTruth.of(backbone, facts, weights, certain=False, kept=backbone.num_entities)
+    truth = EdgeTruth(backbone, facts, weights, certain=False)
     heads, relations, _ = torch.from_numpy(triples).T
     rows = truth.rows(heads, relations)
     assert torch.isfinite(rows).all()
     assert (rows < 0).all()
-    order, values = truth.best(heads, relations)
-    assert torch.allclose(rows.exp().gather(1, order.long()), values, atol=1e-6)
     # The best score has the greatest truth, also if the score is a distance.
     best = backbone.score_tails(heads, relations).argmax(1, keepdim=True)
     assert torch.allclose(rows.gather(1, best)[:, 0], rows.amax(1))

@@ -33,7 +33,7 @@ ANSWERS = torch.arange(ENTITIES)
 def find(truth, logic, formula, count=1, answers=ANSWERS):
     pattern = Pattern(formula)
     constants, relations = map(torch.from_numpy, VOCABULARY.resolve(pattern))
-    solver = Solver(truth, logic, beam=100, tries=100)
+    solver = Solver(truth, logic, beam=100, guesses=100, tries=100)
     return find_witnesses(solver, pattern, constants, relations, answers, count)
 
 
@@ -152,7 +152,7 @@ def test_a_narrow_beam_still_gives_a_witness_of_known_edges():
     formula = parse("r0(e0, ?x) & r1(?x, ?)")
     pattern = Pattern(formula)
     columns = map(torch.from_numpy, VOCABULARY.resolve(pattern))
-    solver = Solver(truth, Logic("product", "noisy-or"), beam=1, tries=1)
+    solver = Solver(truth, Logic("product", "noisy-or"), beam=1, guesses=1, tries=1)
     ((witness,),) = find_witnesses(solver, pattern, *columns, torch.tensor([2]), 1)
     assert {v.name: row for v, row in witness.values.items()} == {"": 2, "x": 1}
     assert all(isinstance(t, Constant) or t in witness.values for t in witness.disjunct.terms)
