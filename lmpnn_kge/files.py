@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lmpnn_kge.errors import FileError, one_line, short
-from lmpnn_kge.leftovers import OLD, aside, lock, remove_leftovers, restore
+from lmpnn_kge.leftovers import OLD, aside, claimed, lock, remove_leftovers, restore
 
 
 def never(folder: Path) -> bool:
@@ -90,23 +90,24 @@ def atomic_folder(
     restore(target)
     remove_leftovers(target)
     new = aside(target, ".new")
-    held = None
-    try:
-        new.mkdir(parents=True)
-        if sys.platform != "win32":  # which cannot open a folder
-            held = os.open(new, os.O_RDONLY)
-            lock(held)
-        yield new
-        if or_same and _same_files(new, target):
-            return
-        check_target(folder, may_replace)  # another process may have been quicker
-        _replace_folder(new, target)
-    except OSError as error:
-        raise FileError(f"{folder} cannot be written: {_reason(error)}") from error
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
-        if held is not None:
-            os.close(held)
+    with claimed(new):
+        held = None
+        try:
+            new.mkdir(parents=True)
+            if sys.platform != "win32":  # which cannot open a folder
+                held = os.open(new, os.O_RDONLY)
+                lock(held)
+            yield new
+            if or_same and _same_files(new, target):
+                return
+            check_target(folder, may_replace)  # another process may have been quicker
+            _replace_folder(new, target)
+        except OSError as error:
+            raise FileError(f"{folder} cannot be written: {_reason(error)}") from error
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+            if held is not None:
+                os.close(held)
 
 
 def _replace_folder(new: Path, target: Path) -> None:
@@ -169,7 +170,7 @@ def write_file(content: bytes, file: Path) -> None:
     remove_leftovers(file)
     new = aside(file)
     try:
-        with new.open("xb") as stream:
+        with claimed(new), new.open("xb") as stream:
             lock(stream.fileno())
             stream.write(content)
             stream.flush()

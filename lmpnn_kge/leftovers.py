@@ -12,7 +12,8 @@ import re
 import secrets
 import shutil
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,20 @@ MARK = re.compile(rf"\.(\d{{1,9}})-[0-9a-f]{{8}}(\.\w+)?{re.escape(UNFINISHED)}$
 
 #: Seconds after which a leftover is not taken for one that another process has just begun.
 FRESH = 60.0
+
+
+#: What this process writes now: a file system may have no locks.
+_claimed: set[Path] = set()
+
+
+@contextmanager
+def claimed(path: Path) -> Iterator[None]:
+    """Mark a file or folder as one that this process writes while the block runs."""
+    _claimed.add(path)
+    try:
+        yield
+    finally:
+        _claimed.discard(path)
 
 
 def restore(folder: Path) -> None:
@@ -78,7 +93,7 @@ def _abandoned_in(folder: Path, start: str) -> list[Path]:
 def _is_abandoned(path: Path) -> bool:
     """Whether a file or folder is unfinished, and no process lives that has locked it."""
     mark = MARK.search(path.name)
-    if mark is None:
+    if mark is None or path in _claimed:
         return False
     try:
         alive = _is_alive(int(mark[1]))

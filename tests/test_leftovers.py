@@ -136,3 +136,13 @@ def test_a_folder_is_removed_whole(tmp_path, monkeypatch):
 def test_a_missing_folder_cannot_be_removed(tmp_path):
     with pytest.raises(FileError, match="folder cannot be removed: No such file"):
         remove_folder(tmp_path / "folder")
+
+
+def test_a_file_system_without_locks_keeps_what_this_process_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr("lmpnn_kge.leftovers.fcntl", None)
+    for text in ("old", "new"):
+        with atomic_folder(tmp_path / "folder", may_replace=lambda folder: True) as new:
+            (new / "file").write_text(text)
+            remove_leftovers(tmp_path / "folder")
+    assert (tmp_path / "folder" / "file").read_text() == "new"
+    assert names(tmp_path) == ["folder"]

@@ -59,6 +59,7 @@ class Run:
     dataset: KnowledgeGraph | Path | None  # its graph, or the folder of it, if that is found
     notes: tuple[str, ...] = ()
     other_checkpoint: str | None = None  # its hash, if it is not that of the training
+    recorded_graph: str | None = None  # the fingerprint that its graph must have
 
     @classmethod
     def open(
@@ -92,7 +93,8 @@ class Run:
                 f"{run.settings.epochs} epochs are done; `train --resume` continues it"
             )
         method = LmpnnMethod.of(model, run.settings)
-        return cls(run, method, vocabulary, graph, tuple(notes), other_hash)
+        recorded_graph = run.provenance.graph if dataset is None else None
+        return cls(run, method, vocabulary, graph, tuple(notes), other_hash, recorded_graph)
 
     def __repr__(self) -> str:
         source = self.folder.provenance
@@ -111,9 +113,8 @@ class Run:
         """
         if not isinstance(self.dataset, Path):
             return self.dataset
-        graph, source = KnowledgeGraph.open(self.dataset), self.folder.provenance
-        recorded = source.dataset and find_moved(source.dataset, self.folder.path)
-        if self.dataset == recorded and source.graph not in (None, graph.fingerprint):
+        graph = KnowledgeGraph.open(self.dataset)
+        if self.recorded_graph not in (None, graph.fingerprint):
             raise RunError(
                 f"{relative(self.dataset)} has changed since {self.folder.path} was trained on it; "
                 "restore it, or give a graph to use instead with --dataset DIR"

@@ -86,11 +86,33 @@ def wait_counted(started: Started, status: int | None = None) -> Ended:
 def _main(job: list[str]) -> int:
     from lmpnn_kge.cli import main
 
+    if job[0] == "demo":
+        _make_demo_small()
     try:
         main(job, prog_name="lmpnn-kge")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     return 0
+
+
+def _make_demo_small() -> None:
+    """Let the demonstration learn little, from few queries."""
+    from lmpnn_kge import demo
+    from lmpnn_kge.query.patterns import BETAE
+    from lmpnn_kge.runs import inputs, pretrain
+    from lmpnn_kge.runs.train import train
+    from lmpnn_kge.settings.files import load_settings
+
+    from ..toy_runs import sample_few
+
+    pretrain.load_settings = lambda kind, names, settings=None: load_settings(
+        kind, names, {**(settings or {}), "dim": 4, "epochs": 1}
+    )
+    demo.train = lambda *arguments, **options: train(
+        *arguments, settings={"epochs": 1, "hidden": 8}, **options
+    )
+    inputs.sample_store = lambda graph, folder, **options: sample_few(graph, folder, 4, BETAE)
+    demo.sample_store = inputs.sample_store
 
 
 class Counter:

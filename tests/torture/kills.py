@@ -51,6 +51,7 @@ class Kills(Campaign):
             "pretrain": ["pretrain", "--backbone", "distmult", "--dataset", DATASET, "-o", "out.pt",
                          "--resume", *SMALL, "--set", "penalty=0.01"],
             "train": [*train, "--out", "out", "--resume", *TINY],
+            "demo": ["demo", "--out", "out", "--backbone", "distmult"],
             "report": ["report", inputs / "run", "-o", "out"],
             "table": ["table", inputs / "table.yaml", "--checkpoint", ROTATE, "--dataset", DATASET,
                       "--queries", queries, "--out", "out", *TINY],

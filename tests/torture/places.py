@@ -97,7 +97,8 @@ class Places(Campaign):
                 job.pop(min(at, len(job) - 1))
             elif at < len(job):
                 job[at] = value
-        outcome = command(*job)
+        # `ask` answers the sound ones of several formulas, and ends with 1.
+        outcome = command(*job, accept=(0, 1) if job[:1] == ["ask"] else (0,))
         self._check(here, job)
         return outcome
 

@@ -1,4 +1,4 @@
-"""The short, seeded part of `make torture`: some cases of every campaign, of which none may fail."""
+"""The short, seeded part of `make torture`: some cases of each campaign; none may fail."""
 
 import subprocess
 import sys

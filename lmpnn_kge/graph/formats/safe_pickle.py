@@ -32,7 +32,7 @@ MEMORY = 64, 1 << 30
 
 #: Seconds of computing that loading may take: per megabyte, and in any case. Python reads about 50
 #: MB in a second, but a few nested tuples can take years to hash.
-SECONDS = 1, 10
+SECONDS = 1, 3
 
 #: The exit code of a process that has refused a file.
 REFUSED = 3
@@ -131,6 +131,8 @@ def load(file: Path) -> dict[Any, Any]:
         raise DatasetError(f"{file}: refused because {error}; nothing was run") from None
     except FileNotFoundError:
         raise DatasetError(f"{file} is missing") from None
+    except MemoryError:
+        raise DatasetError(f"{file} would take far more memory than its own size") from None
     # A broken pickle can make the unpickler fail in any way; none of them is a bug of ours.
     except Exception as error:
         reason = short(f"{type(error).__name__}: {error}")
