@@ -31,12 +31,15 @@ if TYPE_CHECKING:
         TimeLimitError,
     )
     from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+    from lmpnn_kge.graph.profile import GraphProfile
     from lmpnn_kge.graph.split import split_file
     from lmpnn_kge.listener import Listener
+    from lmpnn_kge.methods.ranks import Ranks
     from lmpnn_kge.methods.results import Results
     from lmpnn_kge.queries.sample import sample_store
     from lmpnn_kge.queries.store import QueryStore
     from lmpnn_kge.query.parser import parse
+    from lmpnn_kge.query.sparql.write import to_sparql
     from lmpnn_kge.reports.report import write_report
     from lmpnn_kge.runs.answer import Answer
     from lmpnn_kge.runs.ask import ask
@@ -59,6 +62,7 @@ _MODULES = {
     "ConfigError": "errors",
     "DatasetError": "errors",
     "FileError": "errors",
+    "GraphProfile": "graph.profile",
     "KnowledgeGraph": "graph.knowledge_graph",
     "Listener": "listener",
     "LmpnnError": "errors",
@@ -68,6 +72,7 @@ _MODULES = {
     "QueryError": "errors",
     "QueryStore": "queries.store",
     "Ranking": "backbones.link_prediction",
+    "Ranks": "methods.ranks",
     "Results": "methods.results",
     "Run": "runs.run",
     "RunError": "errors",
@@ -86,6 +91,7 @@ _MODULES = {
     "save_backbone": "backbones.safetensors",
     "split_file": "graph.split",
     "time_limit": "deadline",
+    "to_sparql": "query.sparql.write",
     "train": "runs.train",
     "write_checkpoint": "backbones.libkge.write",
     "write_report": "reports.report",
@@ -102,6 +108,7 @@ __all__ = [
     "ConfigError",
     "DatasetError",
     "FileError",
+    "GraphProfile",
     "KnowledgeGraph",
     "Listener",
     "LmpnnError",
@@ -111,6 +118,7 @@ __all__ = [
     "QueryError",
     "QueryStore",
     "Ranking",
+    "Ranks",
     "Results",
     "Run",
     "RunError",
@@ -130,6 +138,7 @@ __all__ = [
     "save_backbone",
     "split_file",
     "time_limit",
+    "to_sparql",
     "train",
     "write_checkpoint",
     "write_report",

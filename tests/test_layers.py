@@ -16,6 +16,7 @@ ROOMS = [
     "listener",
     "once",
     "deadline",
+    "notebook",
     "settings",
     "query",
     "graph",
@@ -39,8 +40,8 @@ ROOMS = [
 ]
 #: Rooms that must work without torch, and what they may not import.
 TORCH_FREE = {
-    "errors", "leftovers", "files", "listener", "once", "deadline", "settings", "query", "graph",
-    "queries", "plugin", "reports", "",
+    "errors", "leftovers", "files", "listener", "once", "deadline", "notebook", "settings", "query",
+    "graph", "queries", "plugin", "reports", "",
 }  # fmt: skip
 
 PACKAGE = ROOT / "lmpnn_kge"
