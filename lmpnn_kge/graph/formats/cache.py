@@ -39,6 +39,9 @@ FORMAT = 1
 #: could have changed once more without a trace.
 RECENT = 2_000_000_000
 
+#: What Python raises for a value that is not of the expected form.
+NO_CACHE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
 Stamps = dict[str, list[int]]
 
 LISTS = ("entity_ids", "relation_ids", "entity_labels", "relation_labels", "entity_types")
@@ -143,9 +146,7 @@ def _load(folder: Path, stamps: Stamps) -> Content | None:
                 return None
             columns = {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118
         content = _content(about, columns)
-    except (
-        OSError, SafetensorError, ValueError, LookupError, TypeError, AttributeError, RecursionError,
-    ):  # fmt: skip
+    except (OSError, SafetensorError, *NO_CACHE):
         return None  # damaged, of a later version, or not ours: the texts are what counts
     if not by_times:  # the next time they will do
         store(folder, content, stamps)
