@@ -3,11 +3,11 @@
 from .campaign import Campaign
 from .checkpoints import Checkpoints
 from .damage import Betae, Datasets, Runs, Safetensors, Stores
-from .kills import FullDisk, Kills
+from .kills import FullDisk, KilledDemo, Kills
 from .places import Places
 from .together import TwoProcesses, Vanishing
 
 CAMPAIGNS: tuple[Campaign, ...] = (
     Checkpoints(), Safetensors(), Stores(), Runs(), Betae(), Datasets(), Places(), Kills(),
-    FullDisk(), TwoProcesses(), Vanishing(),
+    FullDisk(), KilledDemo(), TwoProcesses(), Vanishing(),
 )  # fmt: skip
