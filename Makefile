@@ -3,14 +3,22 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+EXTRAS := $(VENV)/.extras
 
-.PHONY: install demo test lint bench torture lowest clean
+.PHONY: install extras demo test lint bench torture lowest clean
 
 install: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	touch $@
+
+# Optional packages, whose tests are skipped without them.
+extras: $(EXTRAS)
+
+$(EXTRAS): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,rdf,frames,zst]'
 	touch $@
 
 lint: $(INSTALLED)

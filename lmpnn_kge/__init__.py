@@ -29,12 +29,15 @@ if TYPE_CHECKING:
         RunError,
     )
     from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+    from lmpnn_kge.graph.profile import GraphProfile
     from lmpnn_kge.graph.split import split_file
     from lmpnn_kge.listener import Listener
+    from lmpnn_kge.methods.ranks import Ranks
     from lmpnn_kge.methods.results import Results
     from lmpnn_kge.queries.sample import sample_store
     from lmpnn_kge.queries.store import QueryStore
     from lmpnn_kge.query.parser import parse
+    from lmpnn_kge.query.sparql.write import to_sparql
     from lmpnn_kge.reports.report import write_report
     from lmpnn_kge.runs.answer import Answer
     from lmpnn_kge.runs.ask import ask
@@ -57,6 +60,7 @@ _MODULES = {
     "ConfigError": "errors",
     "DatasetError": "errors",
     "FileError": "errors",
+    "GraphProfile": "graph.profile",
     "KnowledgeGraph": "graph.knowledge_graph",
     "Listener": "listener",
     "LmpnnError": "errors",
@@ -66,6 +70,7 @@ _MODULES = {
     "QueryError": "errors",
     "QueryStore": "queries.store",
     "Ranking": "backbones.link_prediction",
+    "Ranks": "methods.ranks",
     "Results": "methods.results",
     "Run": "runs.run",
     "RunError": "errors",
@@ -82,6 +87,7 @@ _MODULES = {
     "sample_store": "queries.sample",
     "save_backbone": "backbones.safetensors",
     "split_file": "graph.split",
+    "to_sparql": "query.sparql.write",
     "train": "runs.train",
     "write_checkpoint": "backbones.libkge.write",
     "write_report": "reports.report",
@@ -98,6 +104,7 @@ __all__ = [
     "ConfigError",
     "DatasetError",
     "FileError",
+    "GraphProfile",
     "KnowledgeGraph",
     "Listener",
     "LmpnnError",
@@ -107,6 +114,7 @@ __all__ = [
     "QueryError",
     "QueryStore",
     "Ranking",
+    "Ranks",
     "Results",
     "Run",
     "RunError",
@@ -124,6 +132,7 @@ __all__ = [
     "sample_store",
     "save_backbone",
     "split_file",
+    "to_sparql",
     "train",
     "write_checkpoint",
     "write_report",

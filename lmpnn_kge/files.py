@@ -150,7 +150,10 @@ def remove_folder(folder: Path) -> None:
 
 def _same_files(new: Path, target: Path) -> bool:
     names = sorted(path.name for path in new.iterdir())
-    if not target.is_dir() or sorted(path.name for path in target.iterdir()) != names:
+    if not target.is_dir():
+        return False
+    # Hidden files, such as a cache, are no part of what was written.
+    if sorted(path.name for path in target.iterdir() if path.name[0] != ".") != names:
         return False
     equal, _, _ = filecmp.cmpfiles(new, target, names, shallow=False)
     return len(equal) == len(names)

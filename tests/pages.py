@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -46,6 +47,16 @@ def check_options(line: str) -> None:
     command.make_context(line, words)
 
 
+#: A module of each extra, without which a page or a block of Python that says so is skipped.
+EXTRAS = {"rdf": "rdflib", "frames": "pandas"}
+
+
+def missing_extra(text: str) -> str | None:
+    """The extra that a text needs, if it is not installed."""
+    needed = re.findall(r"needs the extra `?(\w+)", text)
+    return next((extra for extra in needed if find_spec(EXTRAS[extra]) is None), None)
+
+
 class Reader:
     """Follows pages from top to bottom, each in a folder of its own.
 
@@ -66,7 +77,7 @@ class Reader:
         monkeypatch.setattr("lmpnn_kge.cli.text.line_width", lambda: 80)
         names: dict = {}
         for language, block in _BLOCK.findall(text):
-            if language == "python":
+            if language == "python" and not missing_extra(block):
                 exec(block, names)
             elif language in ("yaml", "txt"):  # its first line is a comment with its name
                 Path(block.splitlines()[0].removeprefix("# ")).write_text(block)

@@ -17,7 +17,16 @@ from lmpnn_kge.query.patterns import BETAE, EFO1
 
 from .conftest import ROOT
 from .environments import Environment, build_wheel
-from .pages import CONTRIBUTING, DOCS, README, Reader, blocks, check_options, shell_lines
+from .pages import (
+    CONTRIBUTING,
+    DOCS,
+    README,
+    Reader,
+    blocks,
+    check_options,
+    missing_extra,
+    shell_lines,
+)
 
 PAGES = {"README.md": README, **DOCS}
 
@@ -53,6 +62,9 @@ def test_every_other_command_is_run_elsewhere_or_needs_a_download(line):
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_followed_literally(page, reader, monkeypatch):
     """Commands and Python from top to bottom, in one folder: later ones use what earlier made."""
+    opening = PAGES[page].split("\n## ")[0]
+    if extra := missing_extra(opening):
+        pytest.skip(f"the extra {extra} is not installed")
     names = reader.follow(page, PAGES[page], monkeypatch)
     if page == "python.md":
         assert names["scores"].shape == (1, 40)

@@ -14,6 +14,7 @@ ROOMS = [
     "leftovers",
     "files",
     "listener",
+    "notebook",
     "settings",
     "query",
     "graph",
@@ -37,7 +38,8 @@ ROOMS = [
 ]
 #: Rooms that must work without torch, and what they may not import.
 TORCH_FREE = {
-    "errors", "leftovers", "files", "listener", "settings", "query", "graph", "queries", "plugin",
+    "errors", "leftovers", "files", "listener", "notebook", "settings", "query", "graph", "queries",
+    "plugin",
     "reports", "",
 }  # fmt: skip
 

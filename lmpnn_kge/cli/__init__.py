@@ -21,6 +21,7 @@ from lmpnn_kge.cli.config import config
 from lmpnn_kge.cli.demo import demo
 from lmpnn_kge.cli.draw import draw
 from lmpnn_kge.cli.evaluate import evaluate
+from lmpnn_kge.cli.graph import graph
 from lmpnn_kge.cli.inspect import inspect
 from lmpnn_kge.cli.loaders import loaders
 from lmpnn_kge.cli.predict import predict
@@ -32,6 +33,7 @@ from lmpnn_kge.cli.split import split
 from lmpnn_kge.cli.table import table
 from lmpnn_kge.cli.text import Group
 from lmpnn_kge.cli.train import train
+from lmpnn_kge.cli.translate import translate
 from lmpnn_kge.errors import LmpnnError, QueryError, one_line, short
 
 #: The longest message, in characters: it may repeat what a user typed, or what a file holds.
@@ -96,7 +98,7 @@ def main() -> None:
 
 
 for command in (
-    answer, ask, backbones, config, demo, draw, evaluate, inspect, loaders, predict, pretrain,
-    queries, report, sample, split, table, train,
+    answer, ask, backbones, config, demo, draw, evaluate, graph, inspect, loaders, predict,
+    pretrain, queries, report, sample, split, table, train, translate,
 ):  # fmt: skip
     main.add_command(command)

@@ -13,7 +13,11 @@ from lmpnn_kge.errors import printable
 @click.command()
 @click.argument("formula")
 @click.option(
-    "--dataset", required=True, type=click.Path(), metavar="DIR", help="Folder of the graph."
+    "--dataset",
+    required=True,
+    type=click.Path(allow_dash=True),
+    metavar="DIR|FILE",
+    help="Graph: a dataset folder, or a file of triples.",
 )
 @click.option(
     "--split",
@@ -25,24 +29,40 @@ from lmpnn_kge.errors import printable
 @click.option(
     "--sql", "show_sql", is_flag=True, help="Print the SQL statement instead of running it."
 )
+@click.option(
+    "--ntriples",
+    "as_triples",
+    is_flag=True,
+    help="Print N-Triples: the edges by which each entity answers, and their labels.",
+)
 @json_option
-def answer(formula: str, dataset: str, split: str, show_sql: bool, as_json: bool) -> None:
+def answer(
+    formula: str, dataset: str, split: str, show_sql: bool, as_triples: bool, as_json: bool
+) -> None:
     """Answer a FORMULA such as 'capital(?x, ?) & continent(?x, Asia)' from the edges of a graph.
 
-    ? marks the answer, and ?x stands for some entity. The answers are exact: nothing is predicted.
+    ? marks the answer, and ?x stands for some entity. The formula may also be a SPARQL query that
+    selects one variable. The answers are exact: nothing is predicted.
     """
+    from lmpnn_kge.graph.formats.ntriples import ntriples
     from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
     from lmpnn_kge.query.parser import parse
     from lmpnn_kge.query.patterns import Pattern
     from lmpnn_kge.query.sql import pattern_sql
 
-    if show_sql and as_json:
-        raise click.UsageError("--sql prints SQL; leave --json out")
+    if show_sql + as_json + as_triples > 1:
+        raise click.UsageError("give one of --sql, --json and --ntriples")
     if show_sql:
         click.echo(pattern_sql(Pattern(parse(formula))))
         return
     graph = KnowledgeGraph.open(dataset)
+    for note in graph.notes:
+        click.echo(f"note: {printable(note)}", err=True)
     names = graph.vocabulary
+    if as_triples:
+        for line in ntriples(names, graph.support(formula, split)):
+            click.echo(line, nl=False)
+        return
     answers = [
         {"id": names.entity_ids[row], "label": names.label(row)}
         for row in graph.answer_rows(formula, split).tolist()

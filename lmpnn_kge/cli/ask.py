@@ -35,16 +35,14 @@ COLUMNS = ("question", "id", "label", "score", "probability", "known", "confirme
     type=click.File("r", encoding="utf-8-sig"),
     metavar="FILE",
     help="File with one formula per line, - for standard input. Blank lines and lines that begin "
-    "with # are skipped.",
+    "with # are skipped. A file that ends in .rq holds one SPARQL query.",
 )
 @click.option(
     "-k",
     "most",
-    default=10,
-    show_default=True,
     type=click.IntRange(min=1),
     metavar="N",
-    help="Number of answers to each formula.",
+    help="Number of answers to each formula. Default: the LIMIT of a SPARQL query, or 10.",
 )
 @click.option("--predicted", is_flag=True, help="Print only answers that are not known.")
 @click.option(
@@ -87,7 +85,7 @@ COLUMNS = ("question", "id", "label", "score", "probability", "known", "confirme
     help="Draw the reasons as query graphs that are filled in.",
 )
 @click.option(
-    "--dataset", type=click.Path(), metavar="DIR", help="Graph of the run, if it has moved."
+    "--dataset", type=click.Path(), metavar="DIR|FILE", help="Graph of the run, if it has moved."
 )
 @moved_checkpoint_option
 @device_option
@@ -102,7 +100,7 @@ def ask(
     run: str,
     formulas: tuple[str, ...],
     file: TextIO | None,
-    most: int,
+    most: int | None,
     predicted: bool,
     candidates: Candidates | None,
     method: str | None,
@@ -116,6 +114,8 @@ def ask(
     as_json: bool,
 ) -> None:
     """Answer a FORMULA such as 'borders(Germany, ?) & !currency(?, Euro)' with RUN.
+
+    The formula may also be a SPARQL query that selects one variable.
 
     The figure before an answer is its probability, or its score if the method has none: of the
     answers that are given 30 %, about 30 % hold. What hybrid and search need is fitted on valid
@@ -156,7 +156,7 @@ def ask(
             explain=witnesses or int(explain or out is not None),
             listener=listener,
         )
-    alone = len(formulas) == 1
+    alone = len(formulas) == 1 or (file is not None and _is_sparql_file(file))
     if alone and isinstance(results[0], QueryError):
         raise results[0]
     for note in opened.notes:
@@ -188,12 +188,21 @@ def ask(
 def _lines(file: TextIO) -> Iterator[tuple[str, str]]:
     """The formulas of a file, each with its place."""
     try:
-        lines = [line.strip() for line in file]
+        text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         raise LmpnnError(f"{file.name} cannot be read: {one_line(error)}") from error
+    if _is_sparql_file(file):
+        yield file.name, text
+        return
+    lines = [line.strip() for line in text.split("\n")]
     for number, line in enumerate(lines, 1):
         if line and not line.startswith("#"):
             yield f"line {number}", line
+
+
+def _is_sparql_file(file: TextIO) -> bool:
+    """Whether a file holds one SPARQL query, which may have several lines."""
+    return str(getattr(file, "name", "")).lower().endswith(".rq")
 
 
 def _note(text: str) -> None:

@@ -13,7 +13,10 @@ from lmpnn_kge.cli.options import out_option
 @click.argument("formula")
 @out_option("FILE.svg", "SVG file to write.", required=True)
 def draw(formula: str, out: str) -> None:
-    """Draw the query graph of a FORMULA, or of a query type such as 2in, as SVG."""
+    """Draw the query graph of a FORMULA, or of a query type such as 2in, as SVG.
+
+    The formula may also be a SPARQL query that selects one variable.
+    """
     from lmpnn_kge.files import write_file
     from lmpnn_kge.query.draw import draw as draw_svg
     from lmpnn_kge.query.parser import parse

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.option(
     "--dataset",
     type=click.Path(),
-    metavar="DIR",
+    metavar="DIR|FILE",
     help="Graph of the checkpoint; default: found by the name in it, or that of RUN.",
 )
 @click.option(

@@ -43,8 +43,8 @@ backbone_option = click.option(
 dataset_option = click.option(
     "--dataset",
     type=click.Path(),
-    metavar="DIR",
-    help="Folder of the graph; default: found by the name in the checkpoint.",
+    metavar="DIR|FILE",
+    help="Graph: a folder, or a file of triples; default: found by the name in the checkpoint.",
 )
 queries_option = click.option(
     "--queries",

@@ -75,10 +75,10 @@ TABLE = "table"
     is_flag=True,
     help="Also try heads (for --tail: tails) that the relation was never seen with.",
 )
-@out_option("FILE", "File to write: .csv, .tsv, .jsonl or .parquet.")
+@out_option("FILE", "File to write: .csv, .tsv, .jsonl, .parquet or .nt (N-Triples).")
 @click.option(
     "--format",
-    type=click.Choice([TABLE, "csv", "tsv", "jsonl", "parquet"]),
+    type=click.Choice([TABLE, "csv", "tsv", "jsonl", "parquet", "nt"]),
     help="Format of the output. Default: by the ending of FILE; a table without a FILE.",
 )
 @device_option

@@ -25,7 +25,11 @@ from lmpnn_kge.errors import printable
     "--backbone", required=True, metavar="NAME", help="Backbone to train (see `backbones`)."
 )
 @click.option(
-    "--dataset", required=True, type=click.Path(), metavar="DIR", help="Folder of the graph."
+    "--dataset",
+    required=True,
+    type=click.Path(),
+    metavar="DIR|FILE",
+    help="Graph: a dataset folder, or a file of triples, which is split as by `split`.",
 )
 @out_option("FILE", "Checkpoint to write: .pt for LibKGE, or .safetensors.", required=True)
 @click.option(

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option(
-    "--dataset", required=True, type=click.Path(), metavar="DIR", help="Folder of the graph."
+    "--dataset",
+    required=True,
+    type=click.Path(),
+    metavar="DIR|FILE",
+    help="Graph: a dataset folder, or a file of triples, which is split as by `split`.",
 )
 @out_option("DIR", "Query store to write.", required=True)
 @click.option("--preset", type=click.Choice(["betae"]), default="betae", hidden=True)

@@ -13,11 +13,13 @@ from pathlib import Path
 
 from lmpnn_kge.errors import DatasetError
 from lmpnn_kge.files import atomic_folder
-from lmpnn_kge.graph.formats.libkge import IDS, STRINGS, write_dataset
+from lmpnn_kge.graph.formats.libkge import IDS, STRINGS
+from lmpnn_kge.graph.formats.libkge_write import write_dataset
 from lmpnn_kge.graph.geonames import KNOWN_VERSION, LANGUAGES, City, World, read_world
-from lmpnn_kge.graph.split import split_triples
+from lmpnn_kge.graph.hold_out import hold_out
+from lmpnn_kge.graph.numbered import Numbered
 from lmpnn_kge.graph.triples import SPLITS
-from lmpnn_kge.graph.vocabulary import name_rows
+from lmpnn_kge.graph.vocabulary import Vocabulary, name_rows
 
 NAME = "geography"
 
@@ -64,9 +66,11 @@ def write_geography(folder: str | Path) -> Path:
     names = _names(world, cities, {thing for head, _, tail in facts for thing in (head, tail)})
     triples = [(names[head], relation, names[tail]) for head, relation, tail in facts]
     triples += [(tail, relation, head) for head, relation, tail in triples if relation in SYMMETRIC]
-    labels = {relation: relation.replace("_", " ") for relation in RELATIONS}
+    graph = Numbered.of(triples).sorted()
+    labels = [relation.replace("_", " ") for relation in graph.relations]
+    vocabulary = Vocabulary(graph.entities, graph.relations, relation_labels=[*labels])
     with atomic_folder(Path(folder), may_replace=_is_geography, or_same=True) as aside:
-        write_dataset(aside, NAME, split_triples(triples, SEED), labels, _header(world))
+        write_dataset(aside, NAME, vocabulary, hold_out(graph, SEED), _header(world))
     return Path(folder)
 
 

@@ -5,24 +5,37 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lmpnn_kge.errors import DatasetError, choices, short
+from lmpnn_kge.files import atomic_folder
 from lmpnn_kge.graph.answers import Mask
 from lmpnn_kge.graph.database import Database, level_of
-from lmpnn_kge.graph.formats import betae, libkge, named
+from lmpnn_kge.graph.describe import describe_graph
+from lmpnn_kge.graph.folders import read_folder
+from lmpnn_kge.graph.formats import cache
+from lmpnn_kge.graph.formats.content import Content
+from lmpnn_kge.graph.formats.labels import Labelled, read_labels
+from lmpnn_kge.graph.formats.libkge_write import write_dataset
 from lmpnn_kge.graph.formats.named import MAKE_ONE
+from lmpnn_kge.graph.formats.reading import read_options
+from lmpnn_kge.graph.formats.sources import read_source
+from lmpnn_kge.graph.formats.streams import STDIN
+from lmpnn_kge.graph.frames import triples_frame
+from lmpnn_kge.graph.hold_out import SHARE, hold_out
+from lmpnn_kge.graph.profile import GraphProfile
 from lmpnn_kge.graph.triples import SPLITS, Triples
 from lmpnn_kge.graph.vocabulary import Vocabulary
-from lmpnn_kge.query.formula import Formula
+from lmpnn_kge.query.formula import Atom, Formula, Variable
 from lmpnn_kge.query.negations import denials
 from lmpnn_kge.query.normal_form import normalise
-from lmpnn_kge.query.parser import parse
+from lmpnn_kge.query.parser import Query, read_query
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.query.reason import Reason, Witness, explain
 
@@ -37,29 +50,93 @@ class KnowledgeGraph:
     name: str
     vocabulary: Vocabulary
     splits: Mapping[str, Triples]  # train, valid and test, each [n, 3]
+    notes: tuple[str, ...] = ()  # what was left out while it was read
 
     @classmethod
-    def open(cls, folder: str | Path) -> KnowledgeGraph:
-        """Open a folder in LibKGE's layout, in BetaE's, or with files of named triples."""
-        folder = Path(folder)
+    def open(cls, path: str | Path, **options: Any) -> KnowledgeGraph:
+        """Open a folder in LibKGE's layout, in BetaE's or of named triples, or a file of triples.
+
+        A file is read as by `from_triples`, which takes the same options.
+        """
+        path = Path(path)
         try:
-            is_folder = folder.is_dir()
+            is_folder = path.is_dir()
+            exists = is_folder or path.exists() or str(path) == STDIN
         except OSError as error:
-            raise DatasetError(f"{short(str(folder))} cannot be read: {error.strerror}") from error
+            raise DatasetError(f"{short(str(path))} cannot be read: {error.strerror}") from error
+        if not exists:
+            raise DatasetError(f"{path} is neither a folder nor a file of triples{MAKE_ONE}")
         if not is_folder:
-            raise DatasetError(f"{folder} is not a folder{MAKE_ONE}")
-        layout = next((f for f in (libkge, betae) if f.recognises(folder)), named)
-        content = layout.read(folder)
-        return cls(folder, content.name, content.vocabulary, content.splits)
+            return cls.from_triples(path, **options)
+        if options:
+            raise DatasetError(f"{path} is a folder; {', '.join(options)} are for files of triples")
+        content = read_folder(path)
+        return cls(path, content.name, content.vocabulary, content.splits)
 
     @classmethod
     def of(cls, graph: KnowledgeGraph | str | Path) -> KnowledgeGraph:
-        """A graph as it is, or the graph of a folder."""
+        """A graph as it is, or the graph of a folder or a file."""
         return graph if isinstance(graph, KnowledgeGraph) else cls.open(graph)
+
+    @classmethod
+    def from_triples(
+        cls,
+        source: Any,
+        *,
+        labels: str | Path | Mapping[str, str] | None = None,
+        valid: float = SHARE,
+        test: float = SHARE,
+        seed: int = 0,
+        name: str | None = None,
+        **options: Any,
+    ) -> KnowledgeGraph:
+        """A graph from a DataFrame, an array or an iterable of triples, or a path or several.
+
+        valid and test are the shares of each relation's triples that are held out, as far as every
+        entity keeps a training triple; shares of 0 train on everything. labels is a file, or a
+        dictionary from ids. The other options are the fields of `ReadOptions`: columns, header,
+        delimiter, quoted, relation, format, language and skip_bad.
+        """
+        read = read_source(source, read_options(options))
+        numbered = read.numbered.sorted()
+        splits = hold_out(numbered, str(seed), valid, test)
+        names = Vocabulary(numbered.entities, numbered.relations)
+        names = read.labelled.of(names)
+        if isinstance(labels, Mapping):
+            names = Labelled(labels).of(names)
+        elif labels is not None:
+            names = read_labels(labels, names).of(names)
+        folder = Path(source) if isinstance(source, str | Path) else Path()
+        return cls(folder, name or read.name, names, splits, read.notes)
+
+    def save(self, folder: str | Path) -> KnowledgeGraph:
+        """Write the graph as a LibKGE dataset folder, and return the graph of that folder.
+
+        A folder that already holds exactly this graph is left as it is.
+        """
+        folder = Path(folder)
+        splits = {split: self.triples(split) for split in SPLITS}
+        with atomic_folder(folder, or_same=True) as aside:
+            names = write_dataset(aside, self.name, self.vocabulary, splits)
+        cache.store(folder, Content(self.name, names, splits))
+        return replace(self, folder=folder, vocabulary=names, splits=splits)
+
+    def triples_frame(self, split: str | None = None) -> Any:
+        """The triples of a split, or of all splits, as a DataFrame of names (needs pandas)."""
+        splits = SPLITS if split is None else [split]
+        return triples_frame(self.vocabulary, {name: self.triples(name) for name in splits})
 
     def __repr__(self) -> str:
         names = f"{self.num_entities:,} entities, {self.num_relations:,} relations"
         return f"KnowledgeGraph({short(self.name)}: {names}, {short(str(self.folder))})"
+
+    def describe(self) -> GraphProfile:
+        """Count relations, degrees, components and leaks; `str` shows it, `to_json` has it all."""
+        return describe_graph(self.name, self.vocabulary, self.splits, self.edges)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return self.describe()._repr_html_()
 
     @property
     def entity_ids(self) -> list[str]:
@@ -135,15 +212,21 @@ class KnowledgeGraph:
     def answer(self, formula: str | Formula, split: str = "test") -> list[str]:
         """The ids of the entities that answer a formula: exact answers, nothing is predicted.
 
-        `train` knows the training edges, `valid` also those of valid, and `test` all edges.
+        The formula may be a SPARQL query that selects one variable; its LIMIT is applied. `train`
+        knows the training edges, `valid` also those of valid, and `test` all edges.
         """
         return [self.entity_ids[row] for row in self.answer_rows(formula, split)]
 
     def answer_rows(self, formula: str | Formula, split: str = "test") -> Int64s:
         """The rows of the entities that answer a formula, in ascending order."""
-        pattern, constants, relations = self._resolve(formula)
+        query = read_query(formula)
+        pattern, constants, relations = self._resolve(query)
         rows = self.database.answer(pattern, constants[None], relations[None], split).of(0)
-        return rows.astype(np.int64)
+        return rows[: query.limit].astype(np.int64)
+
+    def with_ids(self, formula: str | Formula) -> Formula:
+        """A formula or SPARQL query with the ids of all its names, some of which may be labels."""
+        return self.vocabulary.with_ids(*self._resolve(read_query(formula)))
 
     def refuted_rows(self, formula: str | Formula, split: str = "train") -> Int64s:
         """The rows of entities that cannot answer a formula, whatever edges are added.
@@ -151,7 +234,7 @@ class KnowledgeGraph:
         They violate a negated condition: because currency(France, Euro) is an edge, France cannot
         answer borders(Germany, ?) & !currency(?, Euro).
         """
-        pattern, constants, relations = self._resolve(formula)
+        pattern, constants, relations = self._resolve(read_query(formula))
         return np.flatnonzero(self.refuted(pattern, constants[None], relations[None], split))
 
     def refuted(
@@ -180,7 +263,7 @@ class KnowledgeGraph:
         All their edges are edges of the split, and none of the edges that the formula denies is. An
         entity that does not answer the formula has none.
         """
-        pattern, constants, relations = self._resolve(formula)
+        pattern, constants, relations = self._resolve(read_query(formula))
         answers = np.asarray(rows, np.int64)
         return self.database.witnesses(
             pattern,
@@ -191,6 +274,23 @@ class KnowledgeGraph:
             limit,
         )
 
+    def support(self, formula: str | Formula, split: str = "test") -> Triples:
+        """The edges by which entities answer a formula: one way for each answer, each edge once."""
+        edges: dict[tuple[int, int, int], None] = {}
+        names = self.vocabulary
+        for witnesses in self.witnesses(formula, self.answer_rows(formula, split), split):
+            for witness in witnesses:
+                for literal in witness.disjunct.literals:
+                    if isinstance(literal.atom, Atom) and not literal.negated:
+                        head, tail = (
+                            witness.values[term]
+                            if isinstance(term, Variable)
+                            else names.entity(term.name)
+                            for term in literal.atom.terms
+                        )
+                        edges[head, names.relation(literal.atom.relation), tail] = None
+        return np.array([*edges], np.int64).reshape(-1, 3)
+
     def explain(
         self, formula: str | Formula, entity: str, split: str = "train", limit: int = 1
     ) -> list[Reason]:
@@ -199,8 +299,7 @@ class KnowledgeGraph:
         (witnesses,) = self.witnesses(formula, [row], split, limit)
         return explain(witnesses, self.vocabulary, lambda edges: self.holds(edges, split))
 
-    def _resolve(self, formula: str | Formula) -> tuple[Pattern, Int64s, Int64s]:
+    def _resolve(self, query: Query) -> tuple[Pattern, Int64s, Int64s]:
         """A formula as a pattern, with the rows of its constants [c] and relations [r]."""
-        text = formula if isinstance(formula, str) else None
-        pattern = Pattern(parse(formula) if isinstance(formula, str) else formula)
-        return pattern, *self.vocabulary.resolve(pattern, text)
+        pattern = Pattern(query.formula)
+        return pattern, *self.vocabulary.resolve(pattern, query.text)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from lmpnn_kge.errors import QueryError, choices, examples, nearest, short
 from lmpnn_kge.graph.triples import Triples
-from lmpnn_kge.query.formula import Atom, Constant, literals, terms
+from lmpnn_kge.query.formula import Atom, Constant, Formula, literals, terms
 from lmpnn_kge.query.patterns import Pattern
 
 Int64s = npt.NDArray[np.int64]
@@ -26,6 +27,9 @@ Seen = Callable[[int, int], bool]
 
 #: Whether the entity of an id fits its place in a question.
 Fits = Callable[[str], bool]
+
+#: What `to_json` keeps.
+STORED = ("entity_ids", "relation_ids", "entity_labels", "relation_labels")
 
 #: Up to this many names, an error about an unknown one lists them all.
 FEW = 30
@@ -39,6 +43,7 @@ class Vocabulary:
     relation_ids: list[str]
     entity_labels: Labels | None = None
     relation_labels: Labels | None = None
+    entity_types: Labels | None = None  # what an entity is, to tell those with one label apart
 
     @property
     def num_entities(self) -> int:
@@ -67,6 +72,7 @@ class Vocabulary:
             self.relation_ids,
             _relabel(self.entity_ids, other.entity_ids, other.entity_labels),
             _relabel(self.relation_ids, other.relation_ids, other.relation_labels),
+            _relabel(self.entity_ids, other.entity_ids, other.entity_types),
         )
 
     def resolve(self, pattern: Pattern, text: str | None = None) -> tuple[Int64s, Int64s]:
@@ -108,9 +114,16 @@ class Vocabulary:
             np.array(constants, np.int64), np.array([*relations.values()], np.int64), tuple(notes)
         )
 
+    def with_ids(self, pattern: Pattern, constants: Int64s, relations: Int64s) -> Formula:
+        """The question whose names, as `resolve` found them, are replaced by their ids."""
+        return pattern.fill(
+            [self.entity_ids[row] for row in constants],
+            [(self.relation_ids[row], False) for row in relations],
+        )
+
     def entity(self, name: str) -> int:
         """The row of an entity by its id or by its label."""
-        return _look_up("entity", name, self._entities, self._entity_labels)
+        return _look_up("entity", name, self._entities, self._entity_labels, types=self._types)
 
     def relation(self, name: str) -> int:
         """The row of a relation by its id or by its label."""
@@ -127,7 +140,7 @@ class Vocabulary:
                     "because only it has known edges of this kind"
                 )
                 return self._entities[fitting[0]]
-        return _look_up("entity", name, self._entities, self._entity_labels, fits)
+        return _look_up("entity", name, self._entities, self._entity_labels, fits, self._types)
 
     def label(self, entity: int) -> str:
         """The human-readable name of an entity, or its id if it has none."""
@@ -146,14 +159,13 @@ class Vocabulary:
         return (labels and labels[relation]) or self.relation_ids[relation]
 
     def to_json(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: getattr(self, name) for name in STORED}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Vocabulary:
         """Read what `to_json` wrote; ValueError says what is wrong with it."""
-        keys = [field.name for field in fields(cls)]
-        if sorted(content) != sorted(keys):
-            raise ValueError(f"it must have the keys {', '.join(keys)}")
+        if sorted(content) != sorted(STORED):
+            raise ValueError(f"it must have the keys {', '.join(STORED)}")
         ids = {role: _ids(content[f"{role}_ids"], role) for role in ("entity", "relation")}
         labels = {role: _labels(content[f"{role}_labels"], ids[role], role) for role in ids}
         return cls(ids["entity"], ids["relation"], labels["entity"], labels["relation"])
@@ -172,6 +184,10 @@ class Vocabulary:
     @cached_property
     def _entity_labels(self) -> dict[str, list[str]]:
         return _by_label(self.entity_labels, self.entity_ids)
+
+    @cached_property
+    def _types(self) -> dict[str, str | None]:
+        return dict(zip(self.entity_ids, self.entity_types or [], strict=False))
 
     @cached_property
     def _relation_labels(self) -> dict[str, list[str]]:
@@ -262,6 +278,7 @@ def _look_up(
     ids: dict[str, int],
     labels: dict[str, list[str]],
     fits: Fits | None = None,
+    types: Mapping[str, str | None] = MappingProxyType({}),
 ) -> int:
     """The row of a name. Errors mention names that fit before those that do not."""
     if name in ids:
@@ -274,7 +291,8 @@ def _look_up(
         return fits is not None and any(map(fits, [other] if other in ids else labels[other]))
 
     if candidates:
-        ordered = ", ".join(sorted(candidates, key=prefer, reverse=True))
+        preferred = sorted(candidates, key=prefer, reverse=True)
+        ordered = ", ".join(f"{id_} ({types[id_]})" if types.get(id_) else id_ for id_ in preferred)
         raise QueryError(
             f"{name!r} is the label of {len(candidates)} {role} ids: {short(ordered, 1000)}; "
             "write the id you mean"

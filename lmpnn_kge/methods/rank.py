@@ -19,6 +19,7 @@ from lmpnn_kge.graph.answers import Answers, Int64s
 from lmpnn_kge.graph.triples import spread_evenly
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.method import Method
+from lmpnn_kge.methods.ranks import Ranks
 from lmpnn_kge.methods.results import Results, TypeResult
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.store import QueryStore
@@ -42,13 +43,30 @@ def evaluate_split(
     listener: Listener = SILENT,
 ) -> Results:
     """Rank a split of a store, at most `limit` queries of each type; RunError if none can be."""
-    queries = {name: group.ranked for name, group in store.queries(split).items()}
-    if limit is not None:
-        queries = capped(queries, limit)
-    results = evaluate(method, queries, split, listener)
-    if not results.types:
+    return evaluate(method, _with_hard_answers(store, split, limit), split, listener)
+
+
+def rank_split(
+    method: Method,
+    store: QueryStore,
+    split: str,
+    limit: int | None = None,
+    listener: Listener = SILENT,
+) -> Ranks:
+    """The ranks that `evaluate_split` averages."""
+    queries = _with_hard_answers(store, split, limit)
+    listener.begin("ranking", sum(map(len, queries.values())))
+    values = {n: rank_queries(method, group, n, listener) for n, group in queries.items()}
+    return Ranks(store, queries, values)
+
+
+def _with_hard_answers(store: QueryStore, split: str, limit: int | None) -> dict[str, Queries]:
+    """The queries of a split that can be ranked, at most `limit` of each type."""
+    ranked = {name: group.ranked for name, group in store.queries(split).items()}
+    queries = {name: group for name, group in ranked.items() if len(group)}
+    if not queries:
         raise RunError(f"{store.folder} has no hard answers in {split!r}, nothing to rank")
-    return results
+    return queries if limit is None else capped(queries, limit)
 
 
 def evaluate(

@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lmpnn_kge.errors import CalibrationError, RunError, one_line, short
 from lmpnn_kge.methods.calibration import Reliability
 from lmpnn_kge.methods.text_table import Table, percent
+from lmpnn_kge.notebook import data_frame, html_paragraphs, html_table
 from lmpnn_kge.query.patterns import NEGATIVE, POSITIVE, ordered
 
 #: The averages of the paper, with the types that each is taken over.
@@ -155,6 +157,23 @@ class Results:
         except (KeyError, ValueError, OverflowError) as error:
             reason = short(f"no {error}" if isinstance(error, KeyError) else str(error))
             raise RunError(f"{source} is damaged: it holds no metrics ({reason})") from error
+
+    def to_frame(self) -> Any:
+        """MRR, Hits and the number of queries as a DataFrame, a row per type (needs pandas)."""
+        hits = {f"hits@{k}": by_type for k, by_type in self.hits.items()}
+        columns: dict[str, list[Any]] = {"type": [*self.types]}
+        columns["mrr"] = [result.mrr for result in self.types.values()]
+        columns |= {name: [by_type.get(n) for n in self.types] for name, by_type in hits.items()}
+        columns["queries"] = [result.queries for result in self.types.values()]
+        return data_frame(columns)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the tables of `to_text`, in percent."""
+        rows = {"MRR": self.mrr} | {f"Hits@{k}": by_type for k, by_type in self.hits.items()}
+        rows |= {f"{edges} missing": by_type for edges, by_type in self.missing.items()}
+        columns = columns_of(rows.values())
+        cells = [[label, *percent_row([values], columns)] for label, values in rows.items()]
+        return html_paragraphs([repr(self)]) + html_table(["", *columns], cells)
 
     def to_text(self) -> str:
         """MRR, Hits and MRR by missing edges in percent, as tables that fit a terminal."""

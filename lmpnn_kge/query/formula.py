@@ -15,7 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import TypeVar
+
+from lmpnn_kge.errors import QueryError
+from lmpnn_kge.notebook import html_picture, html_text
 
 #: Names that need no quotes.
 BARE = re.compile(r"[\w/\-:.+]+")
@@ -49,8 +53,19 @@ FREE = Variable()
 Term = Constant | Variable
 
 
+class _Drawn:
+    """Anything that a notebook draws as a query graph."""
+
+    def _repr_html_(self) -> str:
+        draw = import_module("lmpnn_kge.query.draw").draw  # which imports this module
+        try:
+            return html_picture(draw(self), str(self))
+        except QueryError:  # there is no query graph of it
+            return f"<code>{html_text(str(self))}</code>"
+
+
 @dataclass(frozen=True)
-class Atom:
+class Atom(_Drawn):
     """relation(head, tail)"""
 
     relation: str
@@ -71,7 +86,7 @@ class Atom:
 
 
 @dataclass(frozen=True)
-class Equal:
+class Equal(_Drawn):
     """left = right"""
 
     left: Term
@@ -90,7 +105,7 @@ class Equal:
 
 
 @dataclass(frozen=True)
-class Not:
+class Not(_Drawn):
     """The negation of a formula."""
 
     body: Formula
@@ -102,7 +117,7 @@ class Not:
 
 
 @dataclass(frozen=True)
-class And:
+class And(_Drawn):
     """A conjunction of two or more parts; a conjunction among the parts is flattened."""
 
     parts: tuple[Formula, ...]
@@ -115,7 +130,7 @@ class And:
 
 
 @dataclass(frozen=True)
-class Or:
+class Or(_Drawn):
     """A disjunction of two or more parts; a disjunction among the parts is flattened."""
 
     parts: tuple[Formula, ...]

@@ -6,7 +6,7 @@ part      =  "!" part  |  "(" formula ")"  |  name "(" term "," term ")"  |  ter
 term      =  name  |  "?"  |  "?x"
 name      =  letters, digits and any of _ / - : . +   |   "anything in quotes"
 
-∧, ∨, ¬ and ≠ are read as &, |, ! and !=.
+∧, ∨, ¬ and ≠ are read as &, |, ! and !=. A SPARQL query that selects one variable is read as well.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from lmpnn_kge.query.formula import (
     conjunction,
     terms,
 )
+from lmpnn_kge.query.sparql.read import from_sparql, is_sparql
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -53,12 +54,30 @@ class _Token:
     column: int
 
 
+@dataclass(frozen=True)
+class Query:
+    """A question that was read, with the number of answers that the LIMIT of SPARQL allows."""
+
+    formula: Formula
+    limit: int | None = None
+    text: str | None = None  # in which the names of the formula have their columns
+
+
 def parse(text: str) -> Formula:
-    """Read a question; QueryError if it does not ask for `?`."""
-    formula = parse_any(text)
+    """Read a question, a formula or SPARQL; QueryError if it does not ask for `?`."""
+    return read_query(text).formula
+
+
+def read_query(question: str | Formula) -> Query:
+    """Read a question, unless it is a formula already."""
+    if not isinstance(question, str):
+        return Query(question)
+    if is_sparql(question):
+        return Query(*from_sparql(question))
+    formula = parse_any(question)
     if FREE not in terms(formula):
-        raise QueryError("the formula asks for nothing: write ? for the answer", text, 0)
-    return formula
+        raise QueryError("the formula asks for nothing: write ? for the answer", question, 0)
+    return Query(formula, None, question)
 
 
 def parse_any(text: str) -> Formula:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from lmpnn_kge.notebook import data_frame, html_paragraphs, html_table, html_text
 from lmpnn_kge.query.reason import Reason
 
 
@@ -69,3 +71,28 @@ class AnswerList(list[Answer]):
         are denied only because they are missing.
         """
         return ["–" if self.estimated and a.probability is None else a.figure for a in self]
+
+    def to_frame(self) -> Any:
+        """The answers as a DataFrame, a row for each (needs pandas)."""
+        columns = ("id", "label", "score", "probability", "known", "confirmed", "mark")
+        return data_frame({name: [getattr(a, name) for a in self] for name in columns})
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the question, its answers with their reasons, and notes."""
+        rows = [
+            [figure, answer.label, answer.id, answer.mark, *self._why(answer)]
+            for answer, figure in zip(self, self.figures, strict=True)
+        ]
+        why = ["reason"] * any(answer.reasons for answer in self)
+        header = ["probability" if self.estimated else "score", "answer", "id", "", *why]
+        return "".join([
+            f"<p><code>{html_text(self.question)}</code></p>",
+            html_table(header, rows),
+            html_paragraphs(self.notes),
+        ])  # fmt: skip
+
+    def _why(self, answer: Answer) -> list[str]:
+        """A cell for the best reason of an answer, if any answer has one."""
+        if not any(other.reasons for other in self):
+            return []
+        return ["; ".join(" ".join(line.split()) for r in answer.reasons[:1] for line in r.lines())]

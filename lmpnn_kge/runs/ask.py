@@ -14,7 +14,7 @@ from lmpnn_kge.runs.run import Formulas, Run
 def ask(
     run: Run | str | Path,
     formula: str,
-    k: int = 10,
+    k: int | None = None,
     graph: KnowledgeGraph | str | Path | None = None,
     *,
     predicted: bool = False,
@@ -26,7 +26,7 @@ def ask(
 def ask(
     run: Run | str | Path,
     formula: Formulas,
-    k: int = 10,
+    k: int | None = None,
     graph: KnowledgeGraph | str | Path | None = None,
     *,
     predicted: bool = False,
@@ -37,7 +37,7 @@ def ask(
 def ask(
     run: Run | str | Path,
     formula: str | Formulas,
-    k: int = 10,
+    k: int | None = None,
     graph: KnowledgeGraph | str | Path | None = None,
     *,
     predicted: bool = False,

@@ -44,7 +44,7 @@ class Asking:
     vocabulary: Vocabulary
     fitted: FittedMethod
     knowledge: Knowledge | None
-    k: int = 10
+    k: int | None = None  # answers to each question; None takes the question's LIMIT, or ten
     predicted: bool = False
     candidates: Candidates = "typed-first"
     explaining: Explaining | None = None
@@ -107,7 +107,9 @@ class Asking:
         omitted = reduce(torch.logical_or, removed.values())
         known_rows = torch.zeros_like(omitted) if known is None else known
         results = []
-        for row, rows in enumerate(best_rows(scores, omitted, fitting, self.k)):
+        most = [question.most(self.k) for question in questions]
+        for row, best in enumerate(best_rows(scores, omitted, fitting, max(most))):
+            rows = best[: most[row]]
             if not len(rows):
                 reasons = {reason: mask[row] for reason, mask in removed.items()}
                 notes[row].append(nothing_left(questions[row], reasons, self.knowledge))

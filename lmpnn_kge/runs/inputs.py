@@ -94,7 +94,7 @@ def gather(
         store=renumbered,
         checkpoint=CheckpointSource.of(file.path, file.model),
         queries=QueriesSource.of(store),
-        notes=(*notes, *store_notes),
+        notes=(*(() if graph is None else graph.notes), *notes, *store_notes),
     )
 
 
@@ -109,7 +109,7 @@ def open_embedding(
         raise DatasetError(_not_found(file.dataset, file.path))
     graph = KnowledgeGraph.open(folder)
     opened, notes = build(file, backbone_class, graph)
-    return opened, graph, notes
+    return opened, graph, [*graph.notes, *notes]
 
 
 def find_dataset(name: str | None, checkpoint: Path) -> Path | None:
@@ -139,15 +139,16 @@ def _not_found(name: str | None, checkpoint: Path) -> str:
     )
 
 
-def queries_beside(dataset: str | Path) -> Path:
-    """The folder of the queries that belong to a graph's folder."""
-    dataset = Path(dataset).resolve()
-    return dataset.with_name(f"{dataset.name}-queries")
+def queries_beside(graph: KnowledgeGraph) -> Path:
+    """The folder of the queries that belong to a graph's folder or file."""
+    dataset = graph.folder.resolve()
+    name = dataset.name if dataset.is_dir() else graph.name  # a file: its name without the ending
+    return dataset.with_name(f"{name}-queries")
 
 
 def _queries_beside(graph: KnowledgeGraph, listener: Listener) -> QueryStore:
-    """The query store beside a graph's folder; sampled first if there is none."""
-    folder = queries_beside(graph.folder)
+    """The query store beside a graph's folder or file; sampled first if there is none."""
+    folder = queries_beside(graph)
     restore(folder)
     if folder.exists():
         store = QueryStore.open(folder)

@@ -15,15 +15,18 @@ import numpy.typing as npt
 
 from lmpnn_kge.errors import ConfigError, FileError, choices
 from lmpnn_kge.files import write_file
+from lmpnn_kge.graph.formats.ntriples import ntriples
 from lmpnn_kge.graph.triples import Triples
 from lmpnn_kge.graph.vocabulary import Vocabulary
+from lmpnn_kge.notebook import data_frame, html_paragraphs, html_table
 
-#: How DuckDB writes each format.
+#: How DuckDB writes each format; N-Triples are written by us.
 FORMATS = {
     "csv": "FORMAT csv, HEADER",
     "tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
     "jsonl": "FORMAT json",
     "parquet": "FORMAT parquet",
+    "nt": "",
 }
 
 
@@ -87,14 +90,28 @@ class Predictions(Sequence[Prediction]):
         unlabelled |= {"relation_label"} if names.relation_labels is None else set()
         return {name: values for name, values in every.items() if name not in unlabelled}
 
+    def to_frame(self) -> Any:
+        """The predictions as a DataFrame (needs pandas)."""
+        return data_frame(self.columns)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the most probable ones."""
+        rows = [
+            [f"{one.probability:.1%}", str(one), f"in {one.confirmed}" if one.confirmed else ""]
+            for one in self[:20]
+        ]
+        return html_paragraphs([repr(self)]) + html_table(["probability", "triple", ""], rows)
+
     def save(self, file: str | Path, format: str | None = None) -> None:
-        """Write a .csv, .tsv, .jsonl or .parquet file, complete or not at all."""
+        """Write a .csv, .tsv, .jsonl, .parquet or .nt file, complete or not at all."""
         write_file(self.to_bytes(format or format_of(file)), Path(file))
 
     def to_bytes(self, format: str) -> bytes:
         """The content of a file in a format."""
         if format not in FORMATS:
             raise ConfigError(f"there is no format {format!r}; {choices(format, FORMATS)}")
+        if format == "nt":  # which has no place for a probability
+            return "".join(ntriples(self.vocabulary, self.triples)).encode()
         data = {name: np.array(values, dtype=object) for name, values in self.columns.items()}
         data["probability"] = self.probabilities
         types = dict.fromkeys(data, "VARCHAR") | {"probability": "DOUBLE"}

@@ -207,6 +207,7 @@ def _notes(
     graph: KnowledgeGraph, backbone_class: type[Backbone], settings: PretrainSettings
 ) -> Iterator[str]:
     """What to know about a graph before the long wait."""
+    yield from graph.notes
     inner = backbone_class.score_type is ScoreType.INNER_PRODUCT
     if inner and not settings.negatives and graph.num_entities >= MANY:
         yield "every entity is scored for every question; --set negatives=1024 is faster"

@@ -25,8 +25,11 @@ from lmpnn_kge.query.formula import (
     terms,
 )
 from lmpnn_kge.query.normal_form import normalise
-from lmpnn_kge.query.parser import parse
+from lmpnn_kge.query.parser import read_query
 from lmpnn_kge.query.patterns import Pattern
+
+#: Answers to a question that does not say how many.
+DEFAULT_ANSWERS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,37 +92,40 @@ class Question:
     constants: Int64s  # [c]
     relations: Int64s  # [r]; r + R is the inverse of relation r
     notes: tuple[str, ...] = ()
+    limit: int | None = None  # of a SPARQL query
 
     @classmethod
     def read(
         cls, formula: str | Formula, vocabulary: Vocabulary, seen: Seen | None = None
     ) -> Question:
         """Parse a formula and look up its names; QueryError says what is wrong with it."""
-        text = formula if isinstance(formula, str) else None
-        parsed = parse(formula) if isinstance(formula, str) else formula
+        query = read_query(formula)
+        parsed = query.formula
         written = Pattern(parsed)
-        names = vocabulary.look_up(written, text, seen)
+        names = vocabulary.look_up(written, query.text, seen)
         normalise(parsed)  # so that an error about its form shows the formula, not the pattern
         shape = Shape.of(parsed)
         entity = dict(zip(written.constants, names.constants, strict=True))
         relation = dict(zip(written.relations, names.relations, strict=True))
         rows = [relation[r] + vocabulary.num_relations * inverse for r, inverse in shape.relations]
-        ids = written.fill(
-            [vocabulary.entity_ids[row] for row in names.constants],
-            [(vocabulary.relation_ids[row], False) for row in names.relations],
-        )
+        ids = vocabulary.with_ids(written, names.constants, names.relations)
         return cls(
-            str(parsed) if text is None else text,
+            formula if isinstance(formula, str) else str(formula),
             ids,
             shape,
             np.array([entity[name] for name in shape.constants], np.int64),
             np.array(rows, np.int64),
             names.notes,
+            query.limit,
         )
 
     @property
     def pattern(self) -> Pattern:
         return self.shape.pattern
+
+    def most(self, k: int | None) -> int:
+        """How many answers are wanted: k, or the LIMIT of the question, or ten."""
+        return self.limit or DEFAULT_ANSWERS if k is None else k
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,8 @@ from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.names import LMPNN
+from lmpnn_kge.methods.rank import rank_split
+from lmpnn_kge.methods.ranks import Ranks
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.renumber import renumber_store
@@ -142,13 +144,30 @@ class Run:
         """
         if union not in (None, *get_args(UnionMode)):
             raise ConfigError(f"union is {union!r}; {choices(str(union), get_args(UnionMode))}")
-        if method == LMPNN:  # without its graph, which may be gone
-            network = dataclasses.replace(self.method, union=union or self.method.union)
-            fitted = FittedMethod(network)
-        else:
-            fitted = self._methods.get(method, listener)
+        fitted = self._fitted(method, union, listener)
         store = queries if isinstance(queries, QueryStore) else self.queries(split, queries)[0]
         return evaluate_fitted(fitted, store, split, limit, listener)
+
+    def ranks(
+        self,
+        split: str = "test",
+        *,
+        queries: str | Path | QueryStore | None = None,
+        method: str = LMPNN,
+        limit: int | None = None,
+        listener: Listener = SILENT,
+    ) -> Ranks:
+        """The rank of every hard answer, which `evaluate` averages, with the same arguments."""
+        fitted = self._fitted(method, None, listener)
+        store = queries if isinstance(queries, QueryStore) else self.queries(split, queries)[0]
+        return rank_split(fitted.method, store, split, limit, listener)
+
+    def _fitted(self, method: str, union: UnionMode | None, listener: Listener) -> FittedMethod:
+        if method != LMPNN:
+            return self._methods.get(method, listener)
+        # The network needs no graph, which may be gone.
+        network = dataclasses.replace(self.method, union=union or self.method.union)
+        return FittedMethod(network)
 
     def kept_results(self, method: str) -> Results | None:
         """The results of a method on all test queries; None if they were not kept."""
@@ -187,13 +206,13 @@ class Run:
 
     @torch.inference_mode()
     def rank(
-        self, formula: str | Formula, k: int = 10, *, method: str | None = None
+        self, formula: str | Formula, k: int | None = None, *, method: str | None = None
     ) -> list[tuple[str, float]]:
         """The ids and scores of the k entities that answer a formula best, by the score alone."""
         asked = self.method if method is None else self._methods.get(method, SILENT).method
         question = Question.read(formula, self.vocabulary)
         scores, excluded = score(asked, Batch.of([question]))
-        (rows,) = best_rows(scores, excluded, None, k)
+        (rows,) = best_rows(scores, excluded, None, question.most(k))
         ids = [self.vocabulary.entity_ids[row] for row in rows.tolist()]
         return list(zip(ids, scores[0, rows].tolist(), strict=True))
 
@@ -201,7 +220,7 @@ class Run:
     def ask(
         self,
         formula: str | Formula,
-        k: int = 10,
+        k: int | None = None,
         *,
         predicted: bool = False,
         graph: KnowledgeGraph | str | Path | None = None,
@@ -215,7 +234,7 @@ class Run:
     def ask(
         self,
         formula: Formulas,
-        k: int = 10,
+        k: int | None = None,
         *,
         predicted: bool = False,
         graph: KnowledgeGraph | str | Path | None = None,
@@ -228,7 +247,7 @@ class Run:
     def ask(
         self,
         formula: str | Formula | Formulas,
-        k: int = 10,
+        k: int | None = None,
         *,
         predicted: bool = False,
         graph: KnowledgeGraph | str | Path | None = None,
@@ -239,7 +258,10 @@ class Run:
     ) -> AnswerList | list[AnswerList]:
         """The k best answers to a formula, each marked as known or predicted by the graph.
 
-        A list of formulas gives a list of answers to each, much faster than one call for each.
+        A formula may also be a SPARQL query that selects one variable. Without k, its LIMIT is
+        taken, or 10. A list of formulas gives a list of answers to each, much faster than one call
+        for each.
+
         Entities that violate a negated condition in the training edges are omitted, and so are
         entities of the question that could answer only by an edge to themselves. With
         predicted=True, known answers are omitted as well.
@@ -271,7 +293,7 @@ class Run:
     def ask_each(
         self,
         formulas: Formulas,
-        k: int = 10,
+        k: int | None = None,
         *,
         predicted: bool = False,
         graph: KnowledgeGraph | str | Path | None = None,

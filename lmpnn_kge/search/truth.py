@@ -4,9 +4,9 @@
                   + c · log max(1, deg(h, r)) + p · log(1 + deg(t, r⁻¹)))
 
 deg(h, r) is the number of known tails: if many are known, many others are missing. This is at most
-0.9999. A known edge has the truth 1, unless facts are ignored. The weights a, b, c and p may differ between relations. They
-are fitted on queries. They are not the values that make single edges likely: an intersection wants
-flatter truths than one edge.
+0.9999. A known edge has the truth 1, unless facts are ignored. The weights a, b, c and p may differ
+between relations. They are fitted on queries. They are not the values that make single edges
+likely: an intersection wants flatter truths than one edge.
 
 A row A_r[h, ·] costs a pass over all entities, so rows are computed only when a query needs them.
 """

@@ -147,3 +147,30 @@ def test_mistakes_are_one_line(run, questions, monkeypatch, arguments, message):
     (questions.parent / "empty.txt").write_text("# nothing\n\n")
     (questions.parent / "bytes.txt").write_bytes(b"\xff\xfe\x00")
     assert message in cli("ask", run.folder.path, *arguments, code=2).stderr
+
+
+SPARQL = "SELECT ?a {\n  <person/sven_ekdal> <friend_of> ?a\n} LIMIT 4"
+
+
+def test_a_sparql_query_is_asked_like_its_formula(run, tmp_path):
+    pytest.importorskip("rdflib", reason="the extra rdf is not installed")
+    (tmp_path / "friends.rq").write_text(SPARQL)
+    printed = cli("ask", run.folder.path, FRIENDS, "-k", 4).stdout
+    assert cli("ask", run.folder.path, SPARQL).stdout == printed
+    assert cli("ask", run.folder.path, "-f", tmp_path / "friends.rq").stdout == printed
+    fewer = cli("ask", run.folder.path, SPARQL, "-k", 2).stdout
+    assert fewer == cli("ask", run.folder.path, FRIENDS, "-k", 2).stdout
+
+
+def test_each_question_has_as_many_answers_as_its_limit(run):
+    pytest.importorskip("rdflib", reason="the extra rdf is not installed")
+    asked = run.ask([SPARQL, FRIENDS, SPARQL.replace("4", "1")])
+    assert [len(answers) for answers in asked] == [4, 10, 1]
+    assert len(run.rank(SPARQL)) == 4
+
+
+def test_a_sparql_query_about_an_unknown_name_has_no_column(run):
+    pytest.importorskip("rdflib", reason="the extra rdf is not installed")
+    result = cli("ask", run.folder.path, SPARQL.replace("sven_ekdal", "sven_ekdall"), code=2)
+    assert "did you mean 'person/sven_ekdal'" in result.stderr
+    assert "column" not in result.stderr

@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from lmpnn_kge import KnowledgeGraph
+from lmpnn_kge import KnowledgeGraph, QueryError
 from lmpnn_kge.cli import main
 
 from ..libkge_files import dataset_folder
@@ -105,3 +105,10 @@ def test_draw_writes_a_picture(tmp_path):
     assert (tmp_path / "g.svg").read_text().startswith("<svg ")
     run("draw", "3cm", "-o", tmp_path / "g.svg")
     assert "cannot be written" in run("draw", "2p", "-o", tmp_path / "no" / "g.svg", code=2).stderr
+
+
+def test_a_formula_is_written_with_ids(toy_dataset):
+    graph = KnowledgeGraph.open(toy_dataset)
+    assert str(graph.with_ids('friend_of("Ada Voss", ?)')) == "friend_of(person/ada_voss, ?)"
+    with pytest.raises(QueryError, match="there is no entity 'Nobody'"):
+        graph.with_ids("friend_of(Nobody, ?)")

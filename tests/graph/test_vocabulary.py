@@ -170,7 +170,7 @@ def test_an_error_about_an_unknown_name_never_lists_many():
 @given(vocabularies())
 def test_a_vocabulary_is_read_from_json_as_it_was_written(vocabulary):
     content = json.loads(json.dumps(vocabulary.to_json()))
-    assert vars(Vocabulary.from_json(content)) == content
+    assert vars(Vocabulary.from_json(content)) == {**content, "entity_types": None}
 
 
 def test_the_keys_of_the_json_are_those_of_files_written_earlier():

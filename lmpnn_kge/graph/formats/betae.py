@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from lmpnn_kge.errors import DatasetError, examples, short
 from lmpnn_kge.graph.formats.content import Content
-from lmpnn_kge.graph.formats.libkge import MAX_GAP
+from lmpnn_kge.graph.formats.libkge import has_gaps
+from lmpnn_kge.graph.formats.number_rows import parse_rows
 from lmpnn_kge.graph.formats.safe_pickle import are, load, try_out
 from lmpnn_kge.graph.triples import SPLITS, Triples
 from lmpnn_kge.graph.vocabulary import Vocabulary, name_rows
@@ -92,26 +93,35 @@ def _read_names(folder: Path, kind: str) -> list[str] | None:
 
 def _read_counts(folder: Path) -> tuple[int, int]:
     """The numbers of entities and of signed relations, for a folder without names."""
+    triples = np.concatenate([_read_triples(folder / f"{split}.txt") for split in SPLITS])
+    heads, relations, tails = (triples.max(axis=0, initial=-1) + 1).tolist()
+    counts, source = (max(heads, tails), relations + relations % 2), folder
     stats = folder / "stats.txt"
     if stats.is_file():
         text = stats.read_text(encoding="utf-8", errors="replace")
-        found = re.fullmatch(r"\s*numentity:\s*(\d{1,9})\s+numrelations:\s*(\d{1,9})\s*", text)
+        found = re.fullmatch(r"\s*numentity:\s*(\d{1,18})\s+numrelations:\s*(\d{1,18})\s*", text)
         if not found or int(found[2]) % 2:
             raise DatasetError(
                 f"{stats} must read 'numentity: E', 'numrelations: 2R': {short(text)}"
             )
-        return int(found[1]), int(found[2])
-    triples = np.concatenate([_read_triples(folder / f"{split}.txt") for split in SPLITS])
-    heads, relations, tails = (triples.max(axis=0, initial=-1) + 1).tolist()
-    if max(heads, relations, tails) > MAX_GAP * len(triples):
-        raise DatasetError(f"{folder} has {len(triples)} triples but ids up to {triples.max()}")
-    return max(heads, tails), relations + relations % 2
+        counts, source = (int(found[1]), int(found[2])), stats
+    if has_gaps(max(counts), len(triples)):  # each of them takes memory
+        raise DatasetError(
+            f"{source} has {counts[0]:,} entities and {counts[1]:,} relations, but there are only "
+            f"{len(triples):,} triples"
+        )
+    return counts
 
 
 def _read_triples(file: Path) -> Triples:
     try:
         text = file.read_text(encoding="utf-8").strip()
-        found = np.loadtxt(io.StringIO(text or "0 0 0"), np.int64, comments=None, ndmin=2)
+        rows = parse_rows(text.encode())
+        found = (
+            rows
+            if rows is not None and len(rows)
+            else np.loadtxt(io.StringIO(text or "0 0 0"), np.int64, comments=None, ndmin=2)
+        )
         if found.shape[1] != 3:
             raise ValueError(f"its lines have {found.shape[1]} numbers")
     except FileNotFoundError:

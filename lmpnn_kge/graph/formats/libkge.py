@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +13,15 @@ import yaml
 
 from lmpnn_kge.errors import DatasetError, short
 from lmpnn_kge.graph.formats.content import Content, LazySplits
+from lmpnn_kge.graph.formats.number_rows import parse_rows
 from lmpnn_kge.graph.triples import SPLITS, Triples
 from lmpnn_kge.graph.vocabulary import Labels, Vocabulary, name_rows
 
 IDS, STRINGS = ("entity_ids", "relation_ids"), ("entity_strings", "relation_strings")
 
-#: Rows per id that a map of ids may have: more is a mistake, not a graph with gaps.
-MAX_GAP = 1000
+#: Rows per id that a map of ids may have: more is a mistake, not a graph with gaps. A few more are
+#: allowed for tiny maps. Every row takes memory, and a file must not take more than it is worth.
+MAX_GAP, FEW_ROWS = 10, 1000
 
 #: Keys of old files, and their names today.
 RENAMED = {"entity_map": "entity_ids", "relation_map": "relation_ids"}
@@ -86,6 +88,7 @@ class LibkgeFolder:
             relation_ids,
             self._labels("entity_strings", entity_ids),
             self._labels("relation_strings", relation_ids),
+            self._labels("entity_types", entity_ids),
         )
 
     def triples(self, split: str, vocabulary: Vocabulary) -> Triples:
@@ -114,7 +117,7 @@ class LibkgeFolder:
             ids[int(index)] = value
         if not ids:
             raise DatasetError(f"{path} is empty")
-        if max(ids) > MAX_GAP * len(ids):
+        if has_gaps(max(ids) + 1, len(ids)):
             raise DatasetError(f"{path} has {len(ids)} ids but indexes up to {max(ids)}")
         try:
             return name_rows([ids.get(index) for index in range(max(ids) + 1)])
@@ -128,8 +131,14 @@ class LibkgeFolder:
         by_index = self.options.get(f"files.{key}.type", "map") == "map"
         labels: dict[str, str] = {}
         for name, label in _read_pairs(self.path(key)):
-            labels.setdefault(name, label)
+            if label:
+                labels.setdefault(name, label)
         return [labels.get(str(row) if by_index else id_) for row, id_ in enumerate(ids)]
+
+
+def has_gaps(rows: int, found: int) -> bool:
+    """Whether so few things that were found cannot need so many rows."""
+    return rows > MAX_GAP * found + FEW_ROWS
 
 
 def flatten(options: Mapping[str, Any], depth: int = 4) -> dict[str, Any]:
@@ -141,49 +150,6 @@ def flatten(options: Mapping[str, Any], depth: int = 4) -> dict[str, Any]:
         else:
             flat[str(key)] = value
     return flat
-
-
-def write_dataset(
-    folder: Path,
-    name: str,
-    splits: Mapping[str, Collection[tuple[str, str, str]]],
-    relation_labels: Mapping[str, str] | None = None,
-    header: str | None = None,
-) -> None:
-    """Write named triples to a folder in LibKGE's layout, numbered in the order of their names.
-
-    header is a comment for the first line of `dataset.yaml`.
-    """
-    every = [triple for triples in splits.values() for triple in triples]
-    entities = sorted({entity for head, _, tail in every for entity in (head, tail)})
-    relations = sorted({relation for _, relation, _ in every})
-    labels = relation_labels or {}
-    tables: dict[str, list[tuple[object, ...]]] = {
-        "entity_ids": list(enumerate(entities)),
-        "entity_strings": [(id_, id_) for id_ in entities],
-        "relation_ids": list(enumerate(relations)),
-        "relation_strings": [(id_, labels.get(id_, id_)) for id_ in relations],
-    }
-    options: dict[str, object] = {
-        "name": name, "num_entities": len(entities), "num_relations": len(relations)
-    }  # fmt: skip
-    for key in tables:
-        options[f"files.{key}.type"] = "map" if key in IDS else "idmap"
-    entity, relation = ({id_: row for row, id_ in enumerate(ids)} for ids in (entities, relations))
-    for split, triples in splits.items():
-        tables[split] = sorted((entity[h], relation[r], entity[t]) for h, r, t in triples)
-        options[f"files.{split}.type"] = "triples"
-        options[f"files.{split}.split_type"] = split
-        options[f"files.{split}.size"] = len(triples)
-    for key, rows in tables.items():
-        options[f"files.{key}.filename"] = f"{key}.del"
-        _write_text(folder / f"{key}.del", "".join("\t".join(map(str, r)) + "\n" for r in rows))
-    comment = "" if header is None else f"{header}\n"
-    _write_text(folder / "dataset.yaml", comment + yaml.safe_dump({"dataset": options}))
-
-
-def _write_text(file: Path, text: str) -> None:
-    file.write_text(text, encoding="utf-8", newline="\n")
 
 
 @contextmanager
@@ -231,9 +197,12 @@ def _read_pairs(path: Path) -> Iterator[tuple[str, str]]:
 
 def _read_triples(path: Path) -> Triples:
     with _reading(path, "a file of index triples"):
-        with path.open(encoding="utf-8") as lines:
-            if not any(line.strip() for line in lines):
-                return np.empty((0, 3), np.int64)
+        content = path.read_bytes()
+        triples = parse_rows(content)
+        if triples is not None:
+            return triples
+        if not content.strip():
+            return np.empty((0, 3), np.int64)
         return np.loadtxt(
             path, np.int64, comments=None, delimiter="\t", usecols=(0, 1, 2), ndmin=2,
             encoding="utf-8",

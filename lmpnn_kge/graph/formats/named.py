@@ -1,19 +1,17 @@
-"""Folders of named triples: `train`, `valid` and `test` as .txt, .tsv, .csv or .del files."""
+"""Folders of named triples: `train`, `valid` and `test` as files of triples in any format."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import numpy as np
-
-from lmpnn_kge.errors import DatasetError, short
+from lmpnn_kge.errors import DatasetError
 from lmpnn_kge.graph.formats.content import Content
-from lmpnn_kge.graph.triples import SPLITS, Triples
+from lmpnn_kge.graph.formats.reading import ReadOptions
+from lmpnn_kge.graph.formats.sources import ENDINGS, read_files
+from lmpnn_kge.graph.formats.streams import COMPRESSED
+from lmpnn_kge.graph.numbered import Numbered
+from lmpnn_kge.graph.triples import SPLITS
 from lmpnn_kge.graph.vocabulary import Vocabulary
-
-NamedTriple = tuple[str, str, str]
 
 #: The end of an error about something that is not a graph.
 MAKE_ONE = "; `lmpnn-kge split` makes a dataset folder from a file of triples"
@@ -21,55 +19,30 @@ MAKE_ONE = "; `lmpnn-kge split` makes a dataset folder from a file of triples"
 
 def read(folder: Path) -> Content:
     """Number names by their first occurrence, in train, then valid, then test."""
-    entities: dict[str, int] = {}
-    relations: dict[str, int] = {}
-    splits = {split: _number(_split_file(folder, split), entities, relations) for split in SPLITS}
-    return Content(folder.resolve().name, Vocabulary(list(entities), list(relations)), splits)
+    options = ReadOptions(suspects_header=False)
+    sources = [read_files(_split_file(folder, split), options) for split in SPLITS]
+    joined = Numbered.joined([source.numbered for source in sources]).by_occurrence()
+    ends = [sum(len(source.numbered) for source in sources[:place]) for place in (1, 2, 3)]
+    names = Vocabulary(joined.entities, joined.relations)
+    for source in sources:
+        names = source.labelled.of(names)
+    starts = (0, *ends[:2])
+    splits = {
+        split: joined.triples[start:end]
+        for split, start, end in zip(SPLITS, starts, ends, strict=True)
+    }
+    return Content(folder.resolve().name, names, splits)
 
 
 def _split_file(folder: Path, split: str) -> Path:
-    for suffix in (".txt", ".tsv", ".csv", ".del"):
-        if (folder / f"{split}{suffix}").is_file():
-            return folder / f"{split}{suffix}"
-    raise DatasetError(
-        f"{folder} is not a dataset folder: it has neither dataset.yaml nor {split}.txt, .tsv or "
-        f".csv{MAKE_ONE}"
-    )
-
-
-def _number(file: Path, entities: dict[str, int], relations: dict[str, int]) -> Triples:
-    rows = [
-        (
-            entities.setdefault(head, len(entities)),
-            relations.setdefault(relation, len(relations)),
-            entities.setdefault(tail, len(entities)),
+    names = [f"{split}{ending}{more}" for more in ("", *COMPRESSED) for ending in ENDINGS]
+    files = [folder / name for name in names if (folder / name).is_file()]
+    if not files:
+        raise DatasetError(
+            f"{folder} is not a dataset folder: it has neither dataset.yaml nor {split}.txt, .tsv, "
+            f".csv or another file of triples{MAKE_ONE}"
         )
-        for head, relation, tail in named_triples(file)
-    ]
-    return np.array(rows, np.int64).reshape(-1, 3)
-
-
-def named_triples(file: Path) -> Iterator[NamedTriple]:
-    """The head, relation and tail of each line, separated by commas in a .csv, else by tabs."""
-    commas = file.suffix == ".csv"
-    try:
-        with file.open(encoding="utf-8-sig") as lines:  # some editors begin a file with a mark
-            rows: Iterable[list[str]] = (line.rstrip("\n").split("\t") for line in lines)
-            if commas:
-                rows = csv.reader(lines, skipinitialspace=True, strict=True)
-            for number, parts in enumerate(rows, start=1):
-                if parts in ([], [""]):
-                    continue
-                broken = commas and any(sign in part for part in parts for sign in "\t\n")
-                if len(parts) != 3 or not all(parts) or broken:
-                    raise DatasetError(
-                        f"{file} line {number} must be a head, a relation and a tail separated by "
-                        f"{'commas' if commas else 'tabs'}: {short(repr(parts))}"
-                    )
-                yield parts[0], parts[1], parts[2]
-    except UnicodeDecodeError as error:
-        raise DatasetError(f"{file} is not UTF-8: {error}") from error
-    except csv.Error as error:
-        raise DatasetError(f"{file} is not a readable .csv file: {error}") from error
-    except OSError as error:
-        raise DatasetError(f"{file} cannot be read: {error.strerror}") from error
+    if len(files) > 1:
+        found = " and ".join(file.name for file in files)
+        raise DatasetError(f"{folder} has {found}; keep one of them")
+    return files[0]

@@ -115,3 +115,18 @@ def test_unreadable_stats_are_refused_only_if_they_are_needed(unnamed, text):
     dump(unnamed / "id2ent.pkl", dict(enumerate(ENTITIES)))
     dump(unnamed / "id2rel.pkl", dict(enumerate(["+r", "-r", "+s", "-s"])))
     assert KnowledgeGraph.open(unnamed).relation_ids == ["r", "s"]
+
+
+@pytest.mark.parametrize("counts", [(999_999_999, 4), (4, 10**12)])
+def test_stats_that_claim_more_than_the_triples_can_need_are_refused(unnamed, counts):
+    text = f"numentity: {counts[0]}\nnumrelations: {counts[1]}\n"
+    (unnamed / "stats.txt").write_text(text)
+    with pytest.raises(DatasetError, match=r"stats\.txt has .* but there are only 8 triples"):
+        KnowledgeGraph.open(unnamed)
+
+
+def test_triples_with_numbers_far_beyond_their_count_are_refused(unnamed):
+    (unnamed / "stats.txt").unlink()
+    (unnamed / "test.txt").write_text("999999999 0 1\n1 1 999999999\n")
+    with pytest.raises(DatasetError, match="has 1,000,000,000 entities and 4 relations, but there"):
+        KnowledgeGraph.open(unnamed)

@@ -1,5 +1,7 @@
 """LibKGE's dataset folders, sound and broken."""
 
+import shutil
+
 import pytest
 
 from lmpnn_kge import DatasetError, KnowledgeGraph
@@ -186,7 +188,9 @@ def test_a_split_stays_after_its_file_is_deleted(tmp_path):
 
 
 def test_a_missing_folder_is_refused(tmp_path):
-    with pytest.raises(DatasetError, match="nowhere is not a folder; `lmpnn-kge split` makes"):
+    with pytest.raises(
+        DatasetError, match="nowhere is neither a folder nor a file of triples; `lmpnn-kge"
+    ):
         KnowledgeGraph.open(tmp_path / "nowhere")
 
 
@@ -198,3 +202,16 @@ def test_a_name_too_long_for_a_folder_is_refused():
 def test_an_unknown_split_names_the_known_ones(toy_dataset):
     with pytest.raises(DatasetError, match="did you mean 'test'"):
         KnowledgeGraph.open(toy_dataset).triples("tset")
+
+
+def test_a_map_with_far_too_few_ids_for_its_indexes_is_refused_before_memory_is_taken(
+    tmp_path, toy_dataset
+):
+    shutil.copytree(toy_dataset, tmp_path / "toy")
+    file = tmp_path / "toy" / "entity_ids.del"
+    with file.open("a") as stream:
+        stream.write("999999999\tfar away\n")
+    with pytest.raises(
+        DatasetError, match=r"entity_ids\.del has 41 ids but indexes up to 999999999"
+    ):
+        KnowledgeGraph.open(tmp_path / "toy")

@@ -1,0 +1,1 @@
+"""SPARQL: SELECT queries become formulas, and any formula becomes a SELECT query."""

@@ -1,0 +1,160 @@
+"""SPARQL as formulas: a SELECT query for one variable becomes the formula with the same answers.
+
+rdflib parses the text. Its parse tree is read here rather than its algebra, which loses a FILTER
+inside a NOT EXISTS that is joined to another condition by `&&`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from lmpnn_kge.errors import QueryError, one_line, short
+from lmpnn_kge.query.formula import FREE, Equal, Formula, Not, Or, Variable
+from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, substitute
+from lmpnn_kge.query.sparql.conjuncts import conjunct_formula, simplified, with_plain_names
+from lmpnn_kge.query.sparql.refusals import refusal, refused_node
+
+#: How a text begins that is SPARQL rather than a formula.
+_BEGINNING = re.compile(
+    r"""(?: \s | \#[^\n]*\n )*
+    (?: PREFIX \s+ \S*: \s* <
+      | BASE \s* <
+      | SELECT \s* (?: (?:DISTINCT|REDUCED) \s* )? [?$*]
+      | (?:SELECT|ASK|CONSTRUCT|DESCRIBE) \b [^{"]* \{
+      | DESCRIBE \s* <
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+#: A formula without answers, for conditions that exclude each other.
+NEVER = Not(Equal(FREE, FREE))
+
+
+class SelectQuery(NamedTuple):
+    """A SELECT query as a formula, and how many answers its LIMIT allows."""
+
+    formula: Formula
+    limit: int | None = None
+
+
+def is_sparql(text: str) -> bool:
+    """Whether a text is a SPARQL query rather than a formula."""
+    return _BEGINNING.match(text) is not None
+
+
+def from_sparql(text: str) -> SelectQuery:
+    """Read a SELECT query with one variable; QueryError names what cannot be asked."""
+    try:
+        return _read(text)
+    except RecursionError as error:
+        raise QueryError("the SPARQL query is too long or nested too deeply") from error
+
+
+def _read(text: str) -> SelectQuery:
+    try:
+        from lmpnn_kge.query.sparql.names import Names
+        from lmpnn_kge.query.sparql.patterns import Reader, is_visible
+    except ImportError as error:
+        raise QueryError("SPARQL needs rdflib: pip install 'lmpnn-kge[rdf]'") from error
+    prologue, query = _parse(text)
+    limit = _limit(query)
+    matches = Reader(Names.declared(prologue)).where(query)
+    visible = [v for match in matches for v in match.bound if is_visible(v)]
+    answer = _answer(query, list(dict.fromkeys(visible)))
+    if any(answer not in match.bound for match in matches):
+        raise QueryError(f"{answer} has no value in a part of the query; bind it in every part")
+    if not matches:
+        raise QueryError(
+            "the SPARQL query can have no answers: a FILTER uses a variable that its own group "
+            "does not bind, or VALUES is empty"
+        )
+    disjuncts = [simplified(_asking_for(answer, match)) for match in matches]
+    formulas = [_formula(disjunct) for disjunct in disjuncts if disjunct is not None]
+    named = tuple(dict.fromkeys(map(with_plain_names, formulas))) or (NEVER,)
+    return SelectQuery(Or(named) if len(named) > 1 else named[0], limit)
+
+
+def _parse(text: str) -> tuple[Any, Any]:
+    """The declarations and the query of a text, as rdflib parses them."""
+    from pyparsing import ParseBaseException
+    from rdflib.plugins.sparql.parser import parseQuery
+
+    try:
+        prologue, query = parseQuery(text)
+    except ParseBaseException as error:
+        line = f"line {error.lineno} of " if "\n" in text else ""
+        wrong = error.line[error.column - 1 :].split(maxsplit=1)[:1]
+        raise QueryError(
+            f"{line}the SPARQL query cannot be read from {short(wrong[0], 30)!r} on"
+            if wrong
+            else f"{line}the SPARQL query is incomplete",
+            error.line,
+            error.column - 1,
+        ) from error
+    except ValueError as error:  # an escape beyond Unicode
+        raise QueryError(f"the SPARQL query cannot be read: {one_line(error)}") from error
+    return prologue, query
+
+
+def _limit(query: Any) -> int | None:
+    """The number after LIMIT, if the query has nothing else around its patterns."""
+    if query.name != "SelectQuery":
+        raise refused_node(query)
+    for clause, word in (
+        ("datasetClause", "FROM"),
+        ("groupby", "GROUP BY"),
+        ("having", "HAVING"),
+        ("orderby", "ORDER BY"),
+    ):
+        if getattr(query, clause):
+            raise refusal(word)
+    if not query.limitoffset:
+        return None
+    if query.limitoffset.offset is not None and int(query.limitoffset.offset):
+        raise refusal("OFFSET")
+    if query.limitoffset.limit is None:
+        return None
+    limit = int(query.limitoffset.limit)
+    if limit == 0:
+        raise QueryError("LIMIT 0 asks for no answers; LIMIT is at least 1")
+    return min(limit, sys.maxsize)
+
+
+def _answer(query: Any, visible: list[Variable]) -> Variable:
+    """The variable that the query selects."""
+    chosen = visible
+    if query.projection:
+        for selected in query.projection:
+            if selected.expr is not None:
+                raise refused_node(_innermost(selected.expr))
+        chosen = list(dict.fromkeys(Variable(str(item.var)) for item in query.projection))
+    if len(chosen) != 1:
+        names = ", ".join(map(str, chosen)) or "none"
+        raise QueryError(
+            f"the query selects {len(chosen)} variables ({short(names)}); select one: SELECT ?x"
+        )
+    return chosen[0]
+
+
+def _asking_for(answer: Variable, match: Conjunct) -> Conjunct:
+    """A match whose answer is `?`, which it does not bind."""
+    renamed = substitute(match, {answer: FREE})
+    return replace(renamed, bound=tuple(v for v in renamed.bound if v != FREE))
+
+
+def _formula(disjunct: Conjunct) -> Formula:
+    """A disjunct as a formula, which has `?` even if every entity is an answer."""
+    if FREE not in disjunct.terms:
+        every = SignedAtom(Equal(FREE, FREE))
+        disjunct = replace(disjunct, literals=(every, *disjunct.literals))
+    return conjunct_formula(disjunct)
+
+
+def _innermost(node: Any) -> Any:
+    """The expression in SELECT that has an operator or a function."""
+    while getattr(node, "expr", None) is not None and not node.other:
+        node = node.expr
+    return node
