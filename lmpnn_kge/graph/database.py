@@ -37,6 +37,9 @@ MAX_COMBINATIONS = 1e9
 #: Memory for DuckDB; sampling a million queries of FB15k-237 needs far less.
 MEMORY = "4GB"
 
+#: Relations that are listed in a statement.
+FEW = 64
+
 #: Seconds between two attempts to stop a statement whose time is over.
 STOPPING = 0.05
 
@@ -108,8 +111,7 @@ class Database:
         entity that does not answer its query has no witness. The order is always the same.
         """
         disjuncts = normalise(pattern.formula)
-        named = ", ".join(map(str, np.unique(relations))) or "NULL"
-        edges = f"SELECT s, p, o FROM triples WHERE level <= {level_of(split)} AND p IN ({named})"
+        edges = f"SELECT s, p, o FROM triples WHERE level <= {level_of(split)}"
         statement = witness_sql(
             disjuncts,
             pattern.constants,
@@ -158,7 +160,14 @@ class Database:
     def _execute(
         self, statement: str, constants: Ints, relations: Ints, edges: str
     ) -> dict[str, Ints]:
-        """Run a statement over queries [n, c] and [n, r] and over the edges of a SELECT."""
+        """Run a statement over queries [n, c] and [n, r] and over the edges of a SELECT.
+
+        If the queries have few relations, it sees only the edges of these. To answer what is not
+        the case, DuckDB would otherwise hash all edges of the graph.
+        """
+        named = np.unique(relations).tolist()
+        if len(named) <= FEW:
+            edges += f" AND p IN ({', '.join(map(str, named)) or 'NULL'})"
         columns: dict[str, Ints] = {"q": np.arange(len(constants))}
         columns |= {f"c{place}": column for place, column in enumerate(constants.T)}
         columns |= {f"r{place}": column for place, column in enumerate(relations.T)}

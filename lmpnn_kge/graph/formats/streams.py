@@ -11,8 +11,9 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 from lmpnn_kge.errors import DatasetError, one_line, short
 
@@ -86,12 +87,8 @@ def open_bytes(file: Path) -> IO[bytes]:
 
 def _open_zst(file: Path) -> IO[bytes]:
     """Python reads .zst by itself since 3.14; before, a package does."""
-    zstd: Any
     try:
-        if sys.version_info >= (3, 14):
-            from compression import zstd
-        else:
-            import zstandard as zstd
+        zstd = import_module("compression.zstd" if sys.version_info >= (3, 14) else "zstandard")
     except ImportError:
         raise DatasetError(
             f"{file} needs the extra zst: run `pip install 'lmpnn-kge[zst]'`, or decompress it"
