@@ -69,6 +69,10 @@ class QueryError(LmpnnError):
         return error
 
 
+class TimeLimitError(QueryError):
+    """A formula whose answer took longer than the time limit."""
+
+
 class _Repr(reprlib.Repr):
     """Prints any value; Python refuses to print numbers of thousands of digits."""
 

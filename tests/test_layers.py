@@ -14,6 +14,8 @@ ROOMS = [
     "leftovers",
     "files",
     "listener",
+    "once",
+    "deadline",
     "notebook",
     "settings",
     "query",
@@ -38,9 +40,8 @@ ROOMS = [
 ]
 #: Rooms that must work without torch, and what they may not import.
 TORCH_FREE = {
-    "errors", "leftovers", "files", "listener", "notebook", "settings", "query", "graph", "queries",
-    "plugin",
-    "reports", "",
+    "errors", "leftovers", "files", "listener", "once", "deadline", "notebook", "settings", "query",
+    "graph", "queries", "plugin", "reports", "",
 }  # fmt: skip
 
 PACKAGE = ROOT / "lmpnn_kge"

@@ -26,6 +26,7 @@ from lmpnn_kge.methods.names import LMPNN
 from lmpnn_kge.methods.rank import rank_split
 from lmpnn_kge.methods.ranks import Ranks
 from lmpnn_kge.methods.results import Results
+from lmpnn_kge.once import once
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.renumber import renumber_store
 from lmpnn_kge.queries.store import QueryStore
@@ -106,7 +107,7 @@ class Run:
     def backbone(self) -> Backbone:
         return self.method.model.backbone
 
-    @cached_property
+    @once
     def graph(self) -> KnowledgeGraph | None:
         """The graph of the run; None if its folder cannot be found.
 
@@ -227,6 +228,7 @@ class Run:
         method: str | None = None,
         candidates: Candidates = "typed-first",
         explain: int = 0,
+        timeout: float | None = None,
         listener: Listener = SILENT,
     ) -> AnswerList: ...
 
@@ -241,6 +243,7 @@ class Run:
         method: str | None = None,
         candidates: Candidates = "typed-first",
         explain: int = 0,
+        timeout: float | None = None,
         listener: Listener = SILENT,
     ) -> list[AnswerList]: ...
 
@@ -254,6 +257,7 @@ class Run:
         method: str | None = None,
         candidates: Candidates = "typed-first",
         explain: int = 0,
+        timeout: float | None = None,
         listener: Listener = SILENT,
     ) -> AnswerList | list[AnswerList]:
         """The k best answers to a formula, each marked as known or predicted by the graph.
@@ -270,7 +274,10 @@ class Run:
         way to answer: lmpnn, search, hybrid or cqd-beam; by default hybrid, if the graph is found.
         candidates says what happens to entities that no training edge of a relation has at the
         place of `?`: they are ranked last (`typed-first`), omitted (`typed`) or ranked by score
-        like all others (`any`). explain is the number of reasons to give for each answer.
+        like all others (`any`). explain is the number of reasons to give for each answer. timeout
+        is in seconds for each formula, without the time to fit a method; None sets no limit.
+
+        Any number of threads can ask at the same time.
         """
         many = isinstance(formula, list | tuple)
         results = self.ask_each(
@@ -281,6 +288,7 @@ class Run:
             method=method,
             candidates=candidates,
             explain=explain,
+            timeout=timeout,
             listener=listener,
         )
         answers = []
@@ -300,6 +308,7 @@ class Run:
         method: str | None = None,
         candidates: Candidates = "typed-first",
         explain: int = 0,
+        timeout: float | None = None,
         listener: Listener = SILENT,
     ) -> list[AnswerList | QueryError]:
         """`ask` for many formulas; a wrong one has its error in place of its answers."""
@@ -320,7 +329,15 @@ class Run:
         fitted = methods.get(method, listener)
         explaining = methods.explaining(fitted, listener) if explain else None
         asking = Asking(
-            self.vocabulary, fitted, knowledge, k, predicted, candidates, explaining, explain
+            self.vocabulary,
+            fitted,
+            knowledge,
+            k,
+            predicted,
+            candidates,
+            explaining,
+            explain,
+            timeout,
         )
         return asking.ask(formulas)
 
@@ -345,7 +362,7 @@ class Run:
             raise RunError("the graph of the run is not found; give its folder with --dataset DIR")
         return predict_missing(self.backbone, self.graph, wanted, listener)
 
-    @cached_property
+    @once
     def _knowledge(self) -> Knowledge | None:
         """What the run's own graph knows."""
         return None if self.graph is None else self._knowledge_of(self.graph)
@@ -353,7 +370,7 @@ class Run:
     def _knowledge_of(self, graph: KnowledgeGraph) -> Knowledge:
         return Knowledge(graph, self.vocabulary, self.method.device)
 
-    @cached_property
+    @once
     def _methods(self) -> Methods:
         """The ways to answer, with the run's own graph."""
         return self._methods_of(self._knowledge, kept=True)
