@@ -159,7 +159,7 @@ def _open_graph(dataset: Path) -> KnowledgeGraph:
 
 def _check_queries(graph: KnowledgeGraph, listener: Listener) -> None:
     """Sample the queries again if those of an earlier demonstration are damaged."""
-    folder = queries_beside(graph.folder)
+    folder = queries_beside(graph)
     if not folder.exists():
         return
     try:

@@ -69,9 +69,8 @@ def write_geography(folder: str | Path) -> Path:
     graph = Numbered.of(triples).sorted()
     labels = [relation.replace("_", " ") for relation in graph.relations]
     vocabulary = Vocabulary(graph.entities, graph.relations, relation_labels=[*labels])
-    header = f"{HEADER} {world.source} (MIT)"
     with atomic_folder(Path(folder), may_replace=_is_geography, or_same=True) as aside:
-        write_dataset(aside, NAME, vocabulary, hold_out(graph, SEED), header)
+        write_dataset(aside, NAME, vocabulary, hold_out(graph, SEED), _header(world))
     return Path(folder)
 
 

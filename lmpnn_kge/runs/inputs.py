@@ -139,17 +139,16 @@ def _not_found(name: str | None, checkpoint: Path) -> str:
     )
 
 
-def queries_beside(dataset: str | Path) -> Path:
-    """The folder of the queries that belong to a graph's folder."""
-    dataset = Path(dataset).resolve()
-    return dataset.with_name(f"{dataset.name}-queries")
+def queries_beside(graph: KnowledgeGraph) -> Path:
+    """The folder of the queries that belong to a graph's folder or file."""
+    dataset = graph.folder.resolve()
+    name = dataset.name if dataset.is_dir() else graph.name  # a file: its name without the ending
+    return dataset.with_name(f"{name}-queries")
 
 
 def _queries_beside(graph: KnowledgeGraph, listener: Listener) -> QueryStore:
     """The query store beside a graph's folder or file; sampled first if there is none."""
-    dataset = graph.folder.resolve()
-    name = dataset.name if dataset.is_dir() else graph.name  # a file: its name without the ending
-    folder = dataset.with_name(f"{name}-queries")
+    folder = queries_beside(graph)
     restore(folder)
     if folder.exists():
         store = QueryStore.open(folder)

@@ -11,6 +11,7 @@ import torch
 from lmpnn_kge.device import choose_device, choose_precision, describe_device
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.files import relative
+from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
@@ -78,7 +79,7 @@ def _recorded_queries(
     folder = find_moved(run.provenance.queries.folder, run.path)
     if dataset is None or folder.exists():
         return folder
-    return None if folder.name == queries_beside(dataset).name else folder
+    return None if folder.name == queries_beside(KnowledgeGraph.of(dataset)).name else folder
 
 
 def train_on(
