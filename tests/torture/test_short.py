@@ -9,7 +9,14 @@ from ..conftest import ROOT
 from .campaigns import CAMPAIGNS
 
 #: How many cases of a campaign run here. The others start commands again and again.
-CASES = {"checkpoints": 300, "safetensors": 60, "stores": 40, "datasets": 30, "places": 40}
+CASES = {
+    "checkpoints": 300,
+    "safetensors": 60,
+    "stores": 40,
+    "datasets": 30,
+    "places": 40,
+    "formulas": 150,
+}
 FEW = 8
 
 
