@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from lmpnn_kge.backbones.contract import Backbone
-from lmpnn_kge.backbones.open import build, find_backbone, read_checkpoint
 from lmpnn_kge.device import choose_device
 from lmpnn_kge.errors import ConfigError, QueryError, RunError, choices
 from lmpnn_kge.files import relative
@@ -38,13 +37,14 @@ from lmpnn_kge.runs.inputs import renumber_queries
 from lmpnn_kge.runs.kept import fit_file, read_results, results_file
 from lmpnn_kge.runs.knowledge import Knowledge
 from lmpnn_kge.runs.methods import Methods
+from lmpnn_kge.runs.moved import find_checkpoint, find_moved, open_backbone_of, precision
 from lmpnn_kge.runs.predict import Wanted, predict_missing
 from lmpnn_kge.runs.predictions import Predictions
 from lmpnn_kge.runs.questions import Batch, Question
 from lmpnn_kge.settings.kinds import TrainSettings, UnionMode
 from lmpnn_kge.training.folder import RUN, STATE, RunFolder
 from lmpnn_kge.training.lmpnn import MODEL, load_best
-from lmpnn_kge.training.provenance import QueriesSource, RunProvenance, file_hash, located_path
+from lmpnn_kge.training.provenance import QueriesSource, RunProvenance, file_hash
 from lmpnn_kge.training.resume import epochs_done, is_finished
 
 #: Many formulas; a text by itself is not among them, although it is a sequence of texts.
@@ -76,13 +76,13 @@ class Run:
         run = RunFolder.open(folder, RUN)
         if not run.has(MODEL):
             raise RunError(f"{run.path} has no network yet; continue it with `train --resume`")
-        file, other_hash = _find_checkpoint(run, checkpoint)
+        file, other_hash = find_checkpoint(run, checkpoint)
         notes = []
         if other_hash is not None:
             notes = [f"{file} is not the file that {run.path} was trained on: its hash differs"]
         chosen = choose_device(device)
         vocabulary = run.vocabulary()
-        backbone = _open_backbone(run, file, vocabulary, is_other=other_hash is not None)
+        backbone = open_backbone_of(run, file, vocabulary, is_other=other_hash is not None)
         model = Lmpnn(backbone, run.settings, dtype=precision(run.provenance)).on(chosen)
         load_best(model, run)
         graph = None if dataset is None else Path(dataset)
@@ -395,64 +395,3 @@ class Run:
                 knowledge.triples,
             )
         return Methods(self.method, self.vocabulary, knowledge, fitting)
-
-
-def precision(provenance: RunProvenance) -> torch.dtype:
-    """The precision a run began with: what is fast here and now must not decide its results."""
-    return torch.bfloat16 if provenance.precision == "bf16" else torch.float32
-
-
-def find_moved(recorded: str | Path, run: Path) -> Path:
-    """A recorded file or folder, or one of the same name and parents near a run that was moved.
-
-    If there is neither, the recorded path, so that opening it says what is missing.
-    """
-    path = located_path(str(recorded), run)
-    if path.exists():
-        return path
-    here = run.resolve()
-    for nearby in (here, *list(here.parents)[:3]):
-        for depth in range(1, 4):
-            candidate = nearby.joinpath(*path.parts[-depth:])
-            if candidate.exists():
-                return candidate
-    return path
-
-
-def _find_checkpoint(
-    run: RunFolder[TrainSettings, RunProvenance], given: str | Path | None
-) -> tuple[Path, str | None]:
-    """The checkpoint of a run, and its hash if it is not the file that the run was trained on."""
-    recorded = run.provenance.checkpoint
-    file = find_moved(recorded.file, run.path) if given is None else Path(given)
-    if not file.is_file():
-        raise RunError(
-            f"the checkpoint of {run.path} is not at {file}; say where it is "
-            "with --checkpoint FILE (in Python: checkpoint=)"
-        )
-    sha256 = file_hash(file)
-    return file, None if sha256 == recorded.sha256 else sha256
-
-
-def _open_backbone(
-    run: RunFolder[TrainSettings, RunProvenance],
-    file: Path,
-    names: Vocabulary,
-    *,
-    is_other: bool,
-) -> Backbone:
-    """The backbone of a run, with the run's names; RunError if it is one of another graph."""
-    checkpoint = read_checkpoint(file)
-    _, backbone_class = find_backbone(checkpoint, run.provenance.backbone)
-    backbone, _ = build(checkpoint, backbone_class)
-    sizes = backbone.num_entities, backbone.num_relations
-    if sizes != (names.num_entities, names.num_relations):
-        raise RunError(
-            f"{run.path} was trained on {names.num_entities} entities and {names.num_relations} "
-            f"relations, but {file} has {sizes[0]} and {sizes[1]}"
-        )
-    if is_other and backbone.has_names and not backbone.vocabulary.has_ids_of(names):
-        raise RunError(f"{file} has other names, or in another order, than {run.path}")
-    return dataclasses.replace(
-        backbone, entity_ids=names.entity_ids, relation_ids=names.relation_ids
-    )

@@ -18,7 +18,8 @@ from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.rank import evaluate
 from lmpnn_kge.runs.inputs import Inputs, gather, queries_beside
 from lmpnn_kge.runs.kept import TEST
-from lmpnn_kge.runs.run import Run, find_moved, precision
+from lmpnn_kge.runs.moved import find_moved, precision
+from lmpnn_kge.runs.run import Run
 from lmpnn_kge.settings.files import DEFAULT, load_config
 from lmpnn_kge.settings.kinds import TrainSettings
 from lmpnn_kge.training.folder import RUN, RunFolder, check_new, is_run
