@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 EXTRAS := $(VENV)/.extras
 
-.PHONY: install extras demo test lint bench clean
+.PHONY: install extras demo test lint bench torture lowest clean
 
 install: $(INSTALLED)
 
@@ -35,5 +35,15 @@ demo: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python -m tests.benchmarks
 
+# Hostile files, kills, full disks and the like; what fails is kept in torture-failures/.
+MINUTES ?= 10
+SEED ?= 0
+torture: $(INSTALLED)
+	$(BIN)/python -m tests.torture --minutes $(MINUTES) --seed $(SEED)
+
+# The tests with the lowest versions that pyproject.toml allows; VERSIONS="duckdb==1.4.4" for others.
+lowest:
+	$(PYTHON) -m tests.lowest $(VERSIONS)
+
 clean:
-	rm -rf $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lmpnn_kge.backbones.link_prediction import Ranking, rank_triples
     from lmpnn_kge.backbones.open import open_backbone, read_checkpoint
     from lmpnn_kge.backbones.safetensors import save_backbone
+    from lmpnn_kge.deadline import time_limit
     from lmpnn_kge.errors import (
         BackboneError,
         CalibrationError,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         PluginError,
         QueryError,
         RunError,
+        TimeLimitError,
     )
     from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
     from lmpnn_kge.graph.profile import GraphProfile
@@ -74,6 +76,7 @@ _MODULES = {
     "Results": "methods.results",
     "Run": "runs.run",
     "RunError": "errors",
+    "TimeLimitError": "errors",
     "ask": "runs.ask",
     "backbone_class": "backbones.discovery",
     "evaluate_method": "runs.baselines",
@@ -87,6 +90,7 @@ _MODULES = {
     "sample_store": "queries.sample",
     "save_backbone": "backbones.safetensors",
     "split_file": "graph.split",
+    "time_limit": "deadline",
     "to_sparql": "query.sparql.write",
     "train": "runs.train",
     "write_checkpoint": "backbones.libkge.write",
@@ -118,6 +122,7 @@ __all__ = [
     "Results",
     "Run",
     "RunError",
+    "TimeLimitError",
     "__version__",
     "ask",
     "backbone_class",
@@ -132,6 +137,7 @@ __all__ = [
     "sample_store",
     "save_backbone",
     "split_file",
+    "time_limit",
     "to_sparql",
     "train",
     "write_checkpoint",

@@ -12,9 +12,9 @@ from pathlib import Path
 from lmpnn_kge.backbones.discovery import backbone_class
 from lmpnn_kge.backbones.messages import ScoreType
 from lmpnn_kge.backbones.open import open_backbone
-from lmpnn_kge.errors import LmpnnError, RunError
+from lmpnn_kge.errors import DatasetError, LmpnnError, RunError
 from lmpnn_kge.files import write_file
-from lmpnn_kge.graph.geography import NAME, write_geography
+from lmpnn_kge.graph.geography import NAME, is_current, write_geography
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.frequency import Frequency
@@ -22,11 +22,14 @@ from lmpnn_kge.methods.names import FREQUENCY, HYBRID, SEARCH
 from lmpnn_kge.methods.rank import evaluate_split
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.methods.text_table import Table
+from lmpnn_kge.queries.sample import sample_store
+from lmpnn_kge.queries.store import QueryStore
 from lmpnn_kge.query.draw_reasons import draw_reasons
 from lmpnn_kge.reports.document import Block, Figure, Heading
 from lmpnn_kge.reports.report import write_report
 from lmpnn_kge.reports.sections import Section
 from lmpnn_kge.runs.answer import Answer, AnswerList
+from lmpnn_kge.runs.inputs import queries_beside
 from lmpnn_kge.runs.pretrain import pretrain
 from lmpnn_kge.runs.run import Run
 from lmpnn_kge.runs.train import train
@@ -85,6 +88,7 @@ def demonstrate(
             resume=True,
             listener=listener,
         )
+    _check_queries(graph, listener)
     run = train(
         checkpoint,
         backbone=backbone,
@@ -145,11 +149,24 @@ def _answer_section(answers: Mapping[str, AnswerList], explained: Answer, pictur
 
 
 def _open_graph(dataset: Path) -> KnowledgeGraph:
-    """The embedded graph, written again if an earlier one cannot be read."""
+    """The embedded graph, written again if an earlier one is damaged."""
     try:
-        return KnowledgeGraph.open(dataset)
+        older = not is_current(dataset)
+        return KnowledgeGraph.open(dataset if older else write_geography(dataset))
     except LmpnnError:
         return KnowledgeGraph.open(write_geography(dataset))
+
+
+def _check_queries(graph: KnowledgeGraph, listener: Listener) -> None:
+    """Sample the queries again if those of an earlier demonstration are damaged."""
+    folder = queries_beside(graph)
+    if not folder.exists():
+        return
+    try:
+        QueryStore.open(folder).verify()
+    except DatasetError as error:
+        listener.note(f"{error}; sampling the queries again")
+        sample_store(graph, folder, listener=listener)
 
 
 def _fits(checkpoint: Path, backbone: str, graph: KnowledgeGraph) -> bool:

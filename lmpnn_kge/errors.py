@@ -6,6 +6,12 @@ import difflib
 import reprlib
 from collections.abc import Callable, Collection
 
+#: Characters of a formula that an error shows on either side of the place it points at.
+EXCERPT = 500
+
+#: Longer names are not compared with valid ones, which would take long and find nothing.
+LONG_NAME = 500
+
 
 class LmpnnError(Exception):
     """A mistake that a user can fix; the command line prints it as one line and exits with 2."""
@@ -50,7 +56,10 @@ class QueryError(LmpnnError):
         super().__init__(message if text is None else f"{message} (column {column + 1})")
         self.excerpt: str | None = None
         if text is not None:
-            self.excerpt = f"{printable(text)}\n{' ' * len(printable(text[:column]))}^"
+            before, after = printable(text[:column][-EXCERPT:]), text[column : column + EXCERPT]
+            start, end = "…" * (column > EXCERPT), "…" * (len(text) > column + EXCERPT)
+            shown = f"{start}{before}{printable(after)}{end}"
+            self.excerpt = f"{shown}\n{' ' * len(start + before)}^"
 
     def within(self, place: str) -> QueryError:
         """The same error with the place of the formula among others."""
@@ -60,15 +69,31 @@ class QueryError(LmpnnError):
         return error
 
 
+class TimeLimitError(QueryError):
+    """A formula whose answer took longer than the time limit."""
+
+
+class _Repr(reprlib.Repr):
+    """Prints any value; Python refuses to print numbers of thousands of digits."""
+
+    def repr_int(self, x: int, level: int) -> str:
+        if x.bit_length() > 10_000:
+            return f"a number of {x.bit_length():,} bits"
+        return super().repr_int(x, level)
+
+
+_repr = _Repr()
+
+
 def short(value: object, most: int = 200) -> str:
     """Any value as a few characters of text that are safe to print."""
-    text = value if isinstance(value, str) else reprlib.repr(value)
+    text = value if isinstance(value, str) else _repr.repr(value)
     return printable(text if len(text) <= most else f"{text[:most]}…")
 
 
 def one_line(error: BaseException, most: int = 200) -> str:
     """The message of an exception on one line, or its class if it has no message."""
-    return short(" ".join(str(error).split()) or type(error).__name__, most)
+    return short(" ".join(str(error)[: 10 * most].split()) or type(error).__name__, most)
 
 
 def printable(text: str) -> str:
@@ -92,6 +117,8 @@ def nearest(wrong: str, valid: Collection[str], prefer: Callable[[str], bool] | 
 
 def _close(wrong: str, valid: Collection[str], most: int) -> list[str]:
     """Similar names, ignoring case."""
+    if len(wrong) > LONG_NAME:
+        return []
     folded = {name.casefold(): name for name in valid}
     return [folded[name] for name in difflib.get_close_matches(wrong.casefold(), folded, n=most)]
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import filecmp
 import os
-import secrets
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lmpnn_kge.errors import FileError, one_line, short
-
-#: The ending of files and folders that are not finished, or that a finished one has replaced.
-UNFINISHED = ".partial"
+from lmpnn_kge.leftovers import OLD, aside, claimed, lock, remove_leftovers, restore
 
 
 def never(folder: Path) -> bool:
@@ -22,16 +22,55 @@ def never(folder: Path) -> bool:
 
 
 def check_target(folder: str | Path, may_replace: Callable[[Path], bool] = never) -> None:
-    """FileError if writing a folder here would destroy something else."""
+    """FileError if a folder cannot be written here, or if that would destroy something else."""
+    target = _resolved(folder)
     try:
-        target = Path(folder).resolve()
         is_empty = target.is_dir() and not any(target.iterdir())
-    except (OSError, RuntimeError, ValueError) as error:  # a name too long, links in a circle, NUL
-        raise FileError(f"{short(str(folder))} cannot be written: {one_line(error)}") from error
+    except OSError as error:
+        raise FileError(f"{short(str(folder))} cannot be written: {_reason(error)}") from error
     if target == Path.cwd():
         raise FileError(f"{folder} is the current folder; name a new folder")
+    restore(target)
     if os.path.lexists(target) and not is_empty and not may_replace(target):
-        raise FileError(f"{folder} exists and holds something else; name a new folder")
+        raise FileError(f"{short(str(folder))} exists and holds something else; name a new folder")
+    _check_parent(target, folder)
+
+
+def check_file(file: str | Path) -> None:
+    """FileError if no file can be written here, which is best known before the work."""
+    if str(file).endswith(("/", os.sep)):
+        raise FileError(f"{short(str(file))} ends like a folder; name a file")
+    target = _resolved(file)
+    if target.is_dir():
+        raise FileError(f"{short(str(file))} is a folder; name a file")
+    _check_parent(target, file)
+
+
+def _resolved(path: str | Path) -> Path:
+    try:
+        target = Path(path).resolve()
+        os.path.lexists(target)
+        if Path(path).is_symlink() and target.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    except (OSError, RuntimeError, ValueError) as error:  # a name too long, links in a circle, NUL
+        raise FileError(f"{short(str(path))} cannot be written: {_reason(error)}") from error
+    if not target.name:
+        raise FileError(f"{target} cannot be written: it is the root of the file system")
+    return target
+
+
+def _check_parent(target: Path, named: str | Path) -> None:
+    """FileError if nothing can be written to the parent, or to the first one that exists."""
+    parent = target.parent
+    while not os.path.lexists(parent) and parent != parent.parent:
+        parent = parent.parent
+    remove_leftovers(parent / target.name)
+    probe = aside(parent / target.name, ".probe")
+    try:
+        probe.mkdir()
+        probe.rmdir()
+    except OSError as error:
+        raise FileError(f"{short(str(named))} cannot be written: {_reason(error)}") from error
 
 
 @contextmanager
@@ -45,32 +84,68 @@ def atomic_folder(
 
     or_same accepts a target that exists with exactly the same files, and leaves it as it is.
     """
-    if not (or_same and folder.is_dir()):
+    target = _resolved(folder)
+    if not (or_same and target.is_dir()):
         check_target(folder, may_replace)
-    target = folder.resolve()
-    mark = f"{os.getpid()}-{secrets.token_hex(4)}"
-    new, old = (
-        target.with_name(f".{target.name}.{mark}.{role}{UNFINISHED}") for role in ("new", "old")
-    )
-    try:
-        new.mkdir(parents=True)
-        yield new
-        if or_same and _same_files(new, target):
-            return
-        check_target(folder, may_replace)  # another process may have been quicker
-        if target.exists():
-            os.rename(target, old)
+    restore(target)
+    remove_leftovers(target)
+    new = aside(target, ".new")
+    with claimed(new):
+        held = None
         try:
-            os.rename(new, target)
-        except BaseException:
-            if old.exists():
-                os.rename(old, target)
-            raise
-    except OSError as error:
-        raise FileError(f"{folder} cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
+            new.mkdir(parents=True)
+            if sys.platform != "win32":  # which cannot open a folder
+                held = os.open(new, os.O_RDONLY)
+                lock(held)
+            yield new
+            if or_same and _same_files(new, target):
+                return
+            check_target(folder, may_replace)  # another process may have been quicker
+            _replace_folder(new, target)
+        except OSError as error:
+            raise FileError(f"{folder} cannot be written: {_reason(error)}") from error
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+            if held is not None:
+                os.close(held)
+
+
+def _replace_folder(new: Path, target: Path) -> None:
+    """Move a folder to its target; an old one is then where the new one was, or is removed."""
+    if not target.exists():
+        os.rename(new, target)
+        return
+    if _exchange(new, target):
+        return
+    # There is a moment with no folder, and `restore` ends it if this process is killed then.
+    old = aside(target, OLD)
+    os.rename(target, old)
+    try:
+        os.rename(new, target)
+    except BaseException:
+        os.rename(old, target)
+        raise
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two folders in one step, if the system can: Linux on most file systems."""
+    try:
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    here, exchange = -100, 2
+    return not renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder so that it is whole or gone, even if this process is killed."""
+    gone = aside(folder, ".gone")
+    try:
+        os.rename(folder, gone)
+        shutil.rmtree(gone)
+    except OSError as error:
+        raise FileError(f"{folder} cannot be removed: {_reason(error)}") from error
 
 
 def _same_files(new: Path, target: Path) -> bool:
@@ -85,19 +160,38 @@ def _same_files(new: Path, target: Path) -> bool:
 
 
 def write_file(content: bytes, file: Path) -> None:
-    """Write a file atomically, replacing the one that may exist."""
-    aside = file.with_name(f".{file.name}.{os.getpid()}-{secrets.token_hex(4)}{UNFINISHED}")
+    """Write a file atomically, replacing the one that may exist.
+
+    A pipe or a device, such as /dev/stdout, is not replaced: the content goes into it.
+    """
+    if file.exists() and not file.is_file() and not file.is_dir():
+        try:
+            file.write_bytes(content)
+        except OSError as error:
+            raise FileError(f"{file} cannot be written: {_reason(error)}") from error
+        return
+    remove_leftovers(file)
+    new = aside(file)
     try:
-        with aside.open("xb") as stream:
+        with claimed(new), new.open("xb") as stream:
+            lock(stream.fileno())
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(aside, file)
+            if sys.platform != "win32":  # which cannot rename an open file
+                os.replace(new, file)
+        if sys.platform == "win32":
+            os.replace(new, file)
     except OSError as error:
-        raise FileError(f"{file} cannot be written: {error.strerror or error}") from error
+        raise FileError(f"{short(str(file))} cannot be written: {_reason(error)}") from error
     finally:
         with suppress(OSError):
-            aside.unlink()
+            new.unlink()
+
+
+def _reason(error: BaseException) -> str:
+    """Why the system refused: its own words, without the path that the message has already."""
+    return getattr(error, "strerror", None) or one_line(error)
 
 
 def relative(path: str | Path) -> Path:
@@ -108,7 +202,7 @@ def relative(path: str | Path) -> Path:
 
 def distinct_names(paths: Sequence[Path]) -> list[str]:
     """The names of different files or folders, with as many parents as make them distinct."""
-    parts = [path.resolve().parts for path in paths]
+    parts = [Path(os.path.realpath(path)).parts for path in paths]
     depths = range(1, max(map(len, parts)) + 1)
     candidates = (["/".join(path[-depth:]) for path in parts] for depth in depths)
     return next(names for names in candidates if len(set(names)) == len(names))

@@ -8,6 +8,9 @@ from typing import Any
 
 import torch
 
+from lmpnn_kge.backbones.libkge.safe_load import Saved, safe_open
+from lmpnn_kge.backbones.libkge.stored import StoredTensor
+
 ENTITIES, RELATIONS, DIM = 5, 3, 4
 
 
@@ -82,3 +85,19 @@ def dataset_folder(folder: Path, entities: list[str], relations: list[str], **sp
     for split in ("train", "valid", "test"):
         (folder / f"{split}.del").write_text(splits.get(split, "0\t0\t1\n"))
     return folder
+
+
+def safe_load(path: Path) -> Any:
+    """The content of a file with all its tensors."""
+    with safe_open(path) as saved:
+        return _loaded(saved.content, saved)
+
+
+def _loaded(value: Any, saved: Saved) -> Any:
+    if isinstance(value, StoredTensor):
+        return saved.load(value)
+    if isinstance(value, dict):
+        return {key: _loaded(item, saved) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_loaded(item, saved) for item in value)
+    return value

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 
 import pytest
 
@@ -95,3 +96,23 @@ def test_a_backbone_that_libkge_has_not_goes_the_whole_way(tmp_path, monkeypatch
 def test_an_unknown_backbone_is_one_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "distmult" in cli("demo", "--backbone", "distmul", code=2).stderr
+
+
+def test_a_damaged_graph_and_lost_or_damaged_queries_are_made_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "sample_store", inputs.sample_store)
+    first = demo.demonstrate(tmp_path, "distmult")
+    data = tmp_path / "data"
+    queries = data / "geography-queries"
+
+    def cut():
+        file = data / "geography" / "train.del"
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 9])
+
+    def scramble():
+        file = queries / "test" / "1p.hard.values.npy"
+        content = file.read_bytes()
+        file.write_bytes(content[:128] + content[128:][::-1])
+
+    for damage in (cut, scramble, lambda: shutil.rmtree(queries)):
+        damage()
+        assert demo.demonstrate(tmp_path, "distmult").results == first.results

@@ -7,17 +7,23 @@ import pytest
 
 from lmpnn_kge.errors import FileError
 from lmpnn_kge.files import (
-    UNFINISHED,
     atomic_folder,
+    check_file,
     check_target,
     distinct_names,
     relative,
     write_file,
 )
+from lmpnn_kge.leftovers import UNFINISHED
 
 
 def always(folder):
     return True
+
+
+def never(*paths):
+    """Like a file system that cannot exchange two folders."""
+    return False
 
 
 def contents(folder):
@@ -142,6 +148,7 @@ def test_a_failed_rename_leaves_the_old_folder_and_is_reported_in_one_line(
     tmp_path, monkeypatch, call
 ):
     fill(tmp_path / "folder", "old")
+    monkeypatch.setattr("lmpnn_kge.files._exchange", never)
     monkeypatch.setattr(os, "rename", fails_at(call, os.rename))
     with pytest.raises(FileError, match="folder cannot be written: No space left on device"):
         fill(tmp_path / "folder", "new", may_replace=always)
@@ -283,3 +290,70 @@ def test_a_path_in_the_current_folder_is_printed_relative_to_it(here):
 )
 def test_names_have_as_many_parents_as_make_them_distinct(paths, names):
     assert distinct_names([Path(path) for path in paths]) == names
+
+
+def make_impossible(folder, way):
+    """A path at which nothing can be written."""
+    if way == "below a file":
+        (folder / "file").write_text("mine")
+        return folder / "file" / "deep" / "new"
+    if way == "links in a circle":
+        (folder / "link").symlink_to(folder / "link")
+        return folder / "link"
+    if way == "below links in a circle":
+        (folder / "link").symlink_to(folder / "link")
+        return folder / "link" / "new"
+    if way == "the root":
+        return Path("/")
+    if way == "in /proc":
+        return Path("/proc/new")
+    return folder / ("x" * 300)
+
+
+@pytest.mark.parametrize("check", [check_target, check_file])
+@pytest.mark.parametrize(
+    "way",
+    ["below a file", "links in a circle", "below links in a circle", "in /proc", "a long name"],
+)
+def test_an_impossible_path_is_found_before_the_work_and_changes_nothing(tmp_path, check, way):
+    path = make_impossible(tmp_path, way)
+    before = sorted(os.listdir(tmp_path))
+    with pytest.raises(FileError, match="cannot be written: ") as caught:
+        check(path)
+    assert len(str(caught.value)) < 400
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.parametrize("name", ["file/", "folder", "folder/"])
+def test_a_file_cannot_be_written_in_place_of_a_folder(tmp_path, name):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(FileError, match="name a file"):
+        check_file(f"{tmp_path}/{name}")
+
+
+def test_a_new_file_and_one_that_exists_may_be_written(tmp_path):
+    (tmp_path / "file").touch()
+    check_file(tmp_path / "file")
+    check_file(tmp_path / "deep" / "file")
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_folders_are_exchanged_in_one_step_where_the_system_can(tmp_path, monkeypatch):
+    fill(tmp_path / "folder", "old")
+    steps = []
+    monkeypatch.setattr("lmpnn_kge.files._exchange", lambda *paths: steps.append(paths) or never())
+    fill(tmp_path / "folder", "new", may_replace=always)
+    assert [target for _, target in steps] == [tmp_path / "folder"]
+    assert contents(tmp_path / "folder") == {"file": "new"}
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_file(b"content", pipe)
+    assert os.read(reading, 100) == b"content"
+    os.close(reading)
+    assert pipe.is_fifo()
+    assert os.listdir(tmp_path) == ["pipe"]

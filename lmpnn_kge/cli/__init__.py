@@ -36,11 +36,8 @@ from lmpnn_kge.cli.train import train
 from lmpnn_kge.cli.translate import translate
 from lmpnn_kge.errors import LmpnnError, QueryError, one_line, short
 
-#: What can be wrong with a path: too long a name, a full disk, no permission, a file in the way.
-PATH_ERRORS = (
-    errno.ENAMETOOLONG, errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR,
-    errno.ELOOP,
-)  # fmt: skip
+#: The longest message, in characters: it may repeat what a user typed, or what a file holds.
+LONGEST = 2000
 
 #: How torch says that a CPU or a GPU has no more memory.
 NO_MEMORY = re.compile("can't allocate memory|out of memory", re.IGNORECASE)
@@ -49,25 +46,42 @@ NO_MEMORY = re.compile("can't allocate memory|out of memory", re.IGNORECASE)
 class _Main(Group):
     """Prints a user's mistake as one line, with exit code 2; a bug keeps its traceback."""
 
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        try:
+            return super().make_context(*arguments, **options)
+        except click.UsageError as error:
+            raise _shortened(error) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            raise _shortened(error) from None
         except LmpnnError as error:
-            message = one_line(error, 2000)
+            message = one_line(error, LONGEST)
             if isinstance(error, QueryError) and error.excerpt:
                 message += f"\n{error.excerpt}"
             raise _Mistake(message) from error
         except OSError as error:
-            if error.errno not in PATH_ERRORS:
+            # The system refuses: a full disk, no permission, a file that is gone. Nothing but a
+            # broken pipe, which ends a command silently, is without a number.
+            if error.errno in (None, errno.EPIPE):
                 raise
-            path = "" if error.filename is None else f"{short(str(error.filename))}: "
-            raise _Mistake(f"{path}{error.strerror}") from error
+            path = "standard output" if error.filename is None else short(str(error.filename))
+            raise _Mistake(f"{path}: {error.strerror}") from error
         except (MemoryError, RuntimeError) as error:  # torch raises a RuntimeError
             if isinstance(error, RuntimeError) and not NO_MEMORY.search(str(error)):
                 raise
             raise _Mistake(
                 f"out of memory: {one_line(error)}; use a smaller dim, hidden or batch_size"
             ) from error
+
+
+def _shortened(error: click.UsageError) -> click.UsageError:
+    """The same error, with no more of what a user typed than anybody reads."""
+    if len(error.format_message()) <= LONGEST:
+        return error
+    return click.UsageError(short(error.format_message(), LONGEST), error.ctx)
 
 
 class _Mistake(click.ClickException):

@@ -6,7 +6,8 @@ import json
 
 import click
 
-from lmpnn_kge.cli.options import json_option
+from lmpnn_kge.cli.options import json_option, timeout_option
+from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import printable
 
 
@@ -35,9 +36,16 @@ from lmpnn_kge.errors import printable
     is_flag=True,
     help="Print N-Triples: the edges by which each entity answers, and their labels.",
 )
+@timeout_option("a formula")
 @json_option
 def answer(
-    formula: str, dataset: str, split: str, show_sql: bool, as_triples: bool, as_json: bool
+    formula: str,
+    dataset: str,
+    split: str,
+    show_sql: bool,
+    as_triples: bool,
+    timeout: float,
+    as_json: bool,
 ) -> None:
     """Answer a FORMULA such as 'capital(?x, ?) & continent(?x, Asia)' from the edges of a graph.
 
@@ -60,13 +68,14 @@ def answer(
         click.echo(f"note: {printable(note)}", err=True)
     names = graph.vocabulary
     if as_triples:
-        for line in ntriples(names, graph.support(formula, split)):
+        with time_limit(timeout):
+            edges = graph.support(formula, split)
+        for line in ntriples(names, edges):
             click.echo(line, nl=False)
         return
-    answers = [
-        {"id": names.entity_ids[row], "label": names.label(row)}
-        for row in graph.answer_rows(formula, split).tolist()
-    ]
+    with time_limit(timeout):
+        rows = graph.answer_rows(formula, split).tolist()
+    answers = [{"id": names.entity_ids[row], "label": names.label(row)} for row in rows]
     if as_json:
         click.echo(json.dumps({"formula": formula, "split": split, "answers": answers}, indent=2))
         return

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from lmpnn_kge.cli.options import device_option, moved_checkpoint_option
+from lmpnn_kge.cli.options import (
+    check_svg,
+    device_option,
+    moved_checkpoint_option,
+    timeout_option,
+)
 from lmpnn_kge.cli.progress import terminal
 from lmpnn_kge.errors import LmpnnError, QueryError, one_line, printable
 from lmpnn_kge.files import check_target, write_file
@@ -89,6 +94,7 @@ COLUMNS = ("question", "id", "label", "score", "probability", "known", "confirme
 )
 @moved_checkpoint_option
 @device_option
+@timeout_option("a formula")
 @click.option(
     "--format",
     "output",
@@ -110,6 +116,7 @@ def ask(
     dataset: str | None,
     checkpoint: str | None,
     device: str,
+    timeout: float,
     output: str | None,
     as_json: bool,
 ) -> None:
@@ -144,6 +151,7 @@ def ask(
         if not places:
             raise LmpnnError(f"{file.name} has no formula")
     if out is not None:
+        check_svg(out)
         check_target(Path(out))
     opened = Run.open(run, checkpoint=checkpoint, dataset=dataset, device=device)
     with terminal() as listener:
@@ -154,6 +162,7 @@ def ask(
             method=method,
             candidates=candidates or "typed-first",
             explain=witnesses or int(explain or out is not None),
+            timeout=timeout,
             listener=listener,
         )
     alone = len(formulas) == 1 or (file is not None and _is_sparql_file(file))

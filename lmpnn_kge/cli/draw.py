@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from lmpnn_kge.cli.options import out_option
+from lmpnn_kge.cli.options import check_svg, out_option
 
 
 @click.command()
@@ -22,6 +22,7 @@ def draw(formula: str, out: str) -> None:
     from lmpnn_kge.query.parser import parse
     from lmpnn_kge.query.patterns import named_patterns
 
+    check_svg(out)
     patterns = named_patterns()
     svg = draw_svg(patterns[formula].formula if formula in patterns else parse(formula))
     write_file(svg.encode(), Path(out))

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lmpnn_kge.errors import LmpnnError, one_line, short
+from lmpnn_kge.deadline import TIMEOUT
+from lmpnn_kge.errors import FileError, LmpnnError, one_line, short
 
 if TYPE_CHECKING:
     from lmpnn_kge.methods.results import Results
@@ -75,6 +76,28 @@ epochs_option = click.option(
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), metavar="N", help="Short for --set seed=N."
 )
+
+
+def timeout_option(what: str, default: float = TIMEOUT) -> Callable[[F], F]:
+    """--timeout, in seconds, for whatever waits for exact answers."""
+    return click.option(
+        "--timeout",
+        type=click.FloatRange(min=0),
+        default=default,
+        show_default=True,
+        metavar="SECONDS",
+        help=f"Stop {what} that takes longer; 0 sets no limit.",
+    )
+
+
+def check_svg(out: str) -> None:
+    """FileError if a file is named as something else than the SVG that will be written to it."""
+    suffix = Path(out).suffix
+    if suffix and suffix.lower() != ".svg":
+        raise FileError(
+            f"{short(out)}: pictures are written as SVG, not as {short(suffix)}; name the file "
+            f"{short(Path(out).with_suffix('.svg').name)}"
+        )
 
 
 def out_option(metavar: str, help: str, **more: Any) -> Callable[[F], F]:

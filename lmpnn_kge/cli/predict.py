@@ -10,6 +10,7 @@ import click
 from lmpnn_kge.cli.options import backbone_option, dataset_option, device_option, out_option
 from lmpnn_kge.cli.progress import terminal
 from lmpnn_kge.errors import printable
+from lmpnn_kge.files import check_file
 
 if TYPE_CHECKING:
     from lmpnn_kge.listener import Listener
@@ -109,6 +110,8 @@ def predict(
     if out is not None and format == TABLE:
         raise click.UsageError("a table is for the terminal; choose another --format for a FILE")
     chosen = format or (TABLE if out is None else format_of(out))
+    if out is not None:
+        check_file(out)
     started = time.monotonic()
     with terminal() as listener:
         predictions = _predict(run, checkpoint, backbone, dataset, device, listener, wanted)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,9 @@ GLANCE = 0.5
 
 #: Seconds between two lines about one task if there is no terminal to draw a bar on.
 PLAIN = 30.0
+
+#: Seconds after which a line is printed even if the work has not reported anything.
+BEAT = 30.0
 
 
 @contextmanager
@@ -43,10 +47,29 @@ def terminal(*, tensorboard: bool = False) -> Iterator[TerminalListener]:
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         listener = TerminalListener(progress, writer)
-        try:
-            yield listener
-        finally:
-            progress.update(listener.bar, visible=False)  # its last state says nothing any more
+        with _heartbeat(listener) if progress.disable else nullcontext():
+            try:
+                yield listener
+            finally:
+                progress.update(listener.bar, visible=False)  # its last state says nothing any more
+
+
+@contextmanager
+def _heartbeat(listener: TerminalListener) -> Iterator[None]:
+    """Print a line now and then while the block runs, even if the work itself does not report."""
+    ended = threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(BEAT):
+            listener.beat()
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 class TerminalListener(Listener):
@@ -95,12 +118,21 @@ class TerminalListener(Listener):
         now = time.monotonic()
         if self.progress.disable:
             if now - self.printed > PLAIN:
-                self.printed = now
-                of = "" if self.total is None else f" of {self.total:,}"
-                self.line(f"{self._described(detail)}: {self.done:,}{of}")
+                self._print_state(detail)
         elif now - self.glanced > GLANCE:
             self.glanced = now
             self.progress.update(self.bar, description=self._described(detail))
+
+    def beat(self) -> None:
+        """Print how far the work is, unless it has just said so itself."""
+        if time.monotonic() - self.printed > PLAIN / 2:
+            self._print_state()
+
+    def _print_state(self, detail: Detail | None = None) -> None:
+        self.printed = time.monotonic()
+        of = "" if self.total is None else f" of {self.total:,}"
+        count = f": {self.done:,}{of}" if self.task else ""
+        self.line(f"{self._described(detail) or 'working'}{count}")
 
     def _described(self, detail: Detail | None) -> str:
         return self.task if detail is None else f"{self.task} · {printable(detail())}"

@@ -113,6 +113,19 @@ def show(store: str, split: str | None, name: str | None, most: int, as_json: bo
     _print_json(samples) if as_json else _print_samples(samples)
 
 
+@queries.command()
+@click.argument("store", type=click.Path())
+def verify(store: str) -> None:
+    """Read all arrays of a STORE, and compare them with the checksums in its manifest."""
+    from lmpnn_kge.queries.store import QueryStore
+
+    opened = QueryStore.open(store)
+    checked = opened.verify()
+    click.echo(f"{printable(store)}: {len(opened):,} queries, no damage found")
+    if not checked:
+        click.echo("note: it was written by a version that recorded no checksums", err=True)
+
+
 def describe(store: QueryStore) -> list[dict[str, Any]]:
     """For each split and pattern, how many queries there are and how many answers they have."""
     return [

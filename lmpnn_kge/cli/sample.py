@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmpnn_kge.cli.options import out_option
+from lmpnn_kge.cli.options import out_option, timeout_option
 from lmpnn_kge.cli.progress import terminal
 from lmpnn_kge.errors import QueryError, choices, printable
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Seed of the random draws.",
 )
+@timeout_option("a batch of 10,000 queries")
 def sample(
     dataset: str,
     out: str,
@@ -57,6 +58,7 @@ def sample(
     patterns: str | None,
     count: int | None,
     seed: int,
+    timeout: float,
 ) -> None:
     """Sample queries with exact answers by BetaE's protocol, and write them as a query store."""
     from lmpnn_kge.files import check_target
@@ -70,7 +72,7 @@ def sample(
     requests = betae_preset(graph, chosen, count)
     provenance = {"preset": preset, "types": types, "count": count}
     with terminal() as listener:
-        store = sample_store(graph, out, requests, seed, provenance, listener)
+        store = sample_store(graph, out, requests, seed, provenance, listener, timeout=timeout)
     for request in requests:
         sampled = len(store.splits[request.split][request.name])
         if request.count is not None and sampled < request.count:

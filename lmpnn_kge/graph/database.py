@@ -1,21 +1,31 @@
-"""Exact answers: DuckDB runs the SQL of a formula, for all queries of a pattern at once."""
+"""Exact answers: DuckDB runs the SQL of a formula, for all queries of a pattern at once.
+
+Any number of threads can ask at the same time. All of them read the tables `triples` and
+`entities`, which never change. The table `queries` of a call is temporary: it belongs to the
+session of the call, and no other call sees it.
+"""
 
 from __future__ import annotations
 
 import math
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
 
+from lmpnn_kge.deadline import check_time, seconds_left
 from lmpnn_kge.errors import DatasetError, QueryError, choices
 from lmpnn_kge.graph.answers import Answers
 from lmpnn_kge.graph.triples import SPLITS, both_directions
+from lmpnn_kge.query.explain import Witness
 from lmpnn_kge.query.formula import FREE
 from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.query.reason import Witness
 from lmpnn_kge.query.sql import pattern_sql, witness_sql
 
 Ints = npt.NDArray[np.integer[Any]]
@@ -26,6 +36,9 @@ MAX_COMBINATIONS = 1e9
 
 #: Memory for DuckDB; sampling a million queries of FB15k-237 needs far less.
 MEMORY = "4GB"
+
+#: Seconds between two attempts to stop a statement whose time is over.
+STOPPING = 0.05
 
 
 class Database:
@@ -43,8 +56,25 @@ class Database:
         # A formula can need any amount of memory; one that needs too much must not fill the disk.
         self.connection.execute(f"SET memory_limit = '{MEMORY}'; SET temp_directory = ''")
         s, p, o = both_directions(triples, relations).T
-        self._create("triples", {"s": s, "p": p, "o": o, "level": np.tile(level, 2)})
-        self._create("entities", {"e": np.arange(entities)})
+        by_relation = np.lexsort((s, p))  # DuckDB skips blocks that lack the relations of queries
+        columns = {"s": s, "p": p, "o": o, "level": np.tile(level, 2)}
+        tables = {
+            "triples": {name: column[by_relation] for name, column in columns.items()},
+            "entities": {"e": np.arange(entities)},
+        }
+        for name, columns in tables.items():
+            _Session(self.connection).create(f"TABLE {name}", columns)
+        self._idle: deque[_Session] = deque()  # of calls that have ended; a deque has its own lock
+
+    @contextmanager
+    def _session(self) -> Iterator[_Session]:
+        """A session that no other call uses meanwhile."""
+        try:
+            session = self._idle.pop()
+        except IndexError:
+            session = _Session(self.connection.cursor())
+        yield session
+        self._idle.append(session)  # not after an error, which may leave something behind
 
     def answer(
         self, pattern: Pattern, constants: Ints, relations: Ints, split: str = "test"
@@ -78,20 +108,17 @@ class Database:
         entity that does not answer its query has no witness. The order is always the same.
         """
         disjuncts = normalise(pattern.formula)
-        self._fill(np.concatenate([constants, answers[:, None]], axis=1), relations)
         named = ", ".join(map(str, np.unique(relations))) or "NULL"
-        self._see(
-            f"SELECT s, p, o FROM triples WHERE level <= {level_of(split)} AND p IN ({named})"
+        edges = f"SELECT s, p, o FROM triples WHERE level <= {level_of(split)} AND p IN ({named})"
+        statement = witness_sql(
+            disjuncts,
+            pattern.constants,
+            pattern.relations,
+            limit=limit,
+            max_ranging=self._max_ranging(len(answers)),
         )
-        columns = self._execute(
-            witness_sql(
-                disjuncts,
-                pattern.constants,
-                pattern.relations,
-                limit=limit,
-                max_ranging=self._max_ranging(len(answers)),
-            )
-        )
+        queries = np.concatenate([constants, answers[:, None]], axis=1)
+        columns = self._execute(statement, queries, relations, edges)
         witnesses: list[list[Witness]] = [[] for _ in answers]
         values = [columns[f"w{place}"] for place in range(len(columns) - 3)]
         for row, (query, number) in enumerate(zip(columns["q"], columns["disjunct"], strict=True)):
@@ -105,10 +132,9 @@ class Database:
     def _run(
         self, pattern: Pattern, constants: Ints, relations: Ints, edges: str, *, priced: bool
     ) -> Answers:
-        self._fill(constants, relations)
-        self._see(edges)
         max_ranging = self._max_ranging(len(constants))
-        found = self._execute(pattern_sql(pattern, priced=priced, max_ranging=max_ranging))
+        statement = pattern_sql(pattern, priced=priced, max_ranging=max_ranging)
+        found = self._execute(statement, constants, relations, edges)
         # Query and answer in one number: 32 bits sort twice as fast as 64.
         width = np.int32 if len(constants) * self.entities < 2**31 else np.int64
         keys = found["q"].astype(width) * width(self.entities) + found["answer"]
@@ -125,35 +151,77 @@ class Database:
         values = (keys % self.entities).astype(np.int32)
         return Answers(offsets, values, None if costs is None else costs[first])
 
-    def _fill(self, constants: Ints, relations: Ints) -> None:
-        """Make the table of queries."""
-        columns = {f"c{place}": column for place, column in enumerate(constants.T)}
-        columns |= {f"r{place}": column for place, column in enumerate(relations.T)}
-        self._create("queries", {"q": np.arange(len(constants)), **columns})
-
-    def _see(self, edges: str) -> None:
-        """Choose the edges that the next statement sees."""
-        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW edges AS {edges}")
-
     def _max_ranging(self, queries: int) -> int:
         """The number of variables that may range over all entities."""
         return int(math.log(MAX_COMBINATIONS / max(1, queries), max(2, self.entities)))
 
-    def _execute(self, statement: str) -> dict[str, Ints]:
+    def _execute(
+        self, statement: str, constants: Ints, relations: Ints, edges: str
+    ) -> dict[str, Ints]:
+        """Run a statement over queries [n, c] and [n, r] and over the edges of a SELECT."""
+        columns: dict[str, Ints] = {"q": np.arange(len(constants))}
+        columns |= {f"c{place}": column for place, column in enumerate(constants.T)}
+        columns |= {f"r{place}": column for place, column in enumerate(relations.T)}
+        steps = statement.removeprefix("WITH ")
+        with self._session() as session:
+            session.create("TEMP TABLE queries", columns)
+            return session.fetch(f"WITH edges AS NOT MATERIALIZED ({edges}), {steps}")
+
+
+class _Session:
+    """A connection to DuckDB, for one thread at a time."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection):
+        self.connection = connection
+        self.run("SET enable_progress_bar = false")  # under `python -c`, it is drawn on stdout
+
+    def run(self, statement: str) -> None:
+        self.connection.execute(statement)
+
+    def create(self, table: str, columns: dict[str, Ints]) -> None:
+        """Create a table, or replace it."""
+        data = {name: np.ascontiguousarray(column, np.int32) for name, column in columns.items()}
+        self.connection.register("incoming", data)
+        self.run(f"CREATE OR REPLACE {table} AS SELECT * FROM incoming")
+        self.connection.unregister("incoming")
+
+    def fetch(self, statement: str) -> dict[str, Ints]:
+        """The columns that a statement yields; QueryError if it needs too much memory or time."""
+        check_time()
         try:
-            return self.connection.execute(statement).fetchnumpy()
+            with self._stopped_in_time():
+                return self.connection.execute(statement).fetchnumpy()
         except duckdb.OutOfMemoryException as error:
             raise QueryError(f"the formula needs more than {MEMORY} of memory") from error
         except (duckdb.InterruptException, RuntimeError) as error:
-            if "interrupted" not in str(error).lower():  # as DuckDB reports Ctrl-C
+            if "interrupted" not in str(error).lower():
                 raise
-            raise KeyboardInterrupt from error
+            check_time()
+            raise KeyboardInterrupt from error  # as DuckDB reports Ctrl-C
 
-    def _create(self, table: str, columns: dict[str, Ints]) -> None:
-        data = {name: np.ascontiguousarray(column, np.int32) for name, column in columns.items()}
-        self.connection.register("incoming", data)
-        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT * FROM incoming")
-        self.connection.unregister("incoming")
+    @contextmanager
+    def _stopped_in_time(self) -> Iterator[None]:
+        """Interrupt the statement that runs in this block when its time is over."""
+        seconds = seconds_left()
+        if seconds is None:
+            yield
+            return
+        ended = threading.Event()
+
+        def watch() -> None:
+            wait: float = seconds
+            # DuckDB ignores an interrupt between two statements, so one may not be enough.
+            while not ended.wait(wait):
+                self.connection.interrupt()
+                wait = STOPPING
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()  # so that no interrupt hits the next statement of the session
 
 
 def level_of(split: str) -> int:

@@ -69,10 +69,20 @@ def write_geography(folder: str | Path) -> Path:
     graph = Numbered.of(triples).sorted()
     labels = [relation.replace("_", " ") for relation in graph.relations]
     vocabulary = Vocabulary(graph.entities, graph.relations, relation_labels=[*labels])
-    header = f"{HEADER} {world.source} (MIT)"
-    with atomic_folder(Path(folder), may_replace=_is_geography) as aside:
-        write_dataset(aside, NAME, vocabulary, hold_out(graph, SEED), header)
+    with atomic_folder(Path(folder), may_replace=_is_geography, or_same=True) as aside:
+        write_dataset(aside, NAME, vocabulary, hold_out(graph, SEED), _header(world))
     return Path(folder)
+
+
+def is_current(folder: Path) -> bool:
+    """Whether a folder is this graph, from the facts that are installed now."""
+    if not _is_geography(folder):
+        return False
+    return (folder / "dataset.yaml").read_bytes().startswith(_header(read_world()).encode())
+
+
+def _header(world: World) -> str:
+    return f"{HEADER} {world.source} (MIT)"
 
 
 def _largest(world: World, country: str) -> list[City]:

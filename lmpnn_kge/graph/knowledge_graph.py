@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +31,14 @@ from lmpnn_kge.graph.hold_out import SHARE, hold_out
 from lmpnn_kge.graph.profile import GraphProfile
 from lmpnn_kge.graph.triples import SPLITS, Triples
 from lmpnn_kge.graph.vocabulary import Vocabulary
+from lmpnn_kge.once import once
+from lmpnn_kge.query.explain import Witness, explain
 from lmpnn_kge.query.formula import Atom, Formula, Variable
 from lmpnn_kge.query.negations import denials
 from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.parser import Query, read_query
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.query.reason import Reason, Witness, explain
+from lmpnn_kge.query.reason import Reason
 
 Int64s = npt.NDArray[np.int64]
 
@@ -163,7 +164,7 @@ class KnowledgeGraph:
             )
         return self.splits[split]
 
-    @cached_property
+    @once
     def fingerprint(self) -> str:
         """A hash of all names and triples, by which a graph that has changed is recognised."""
         splits = [self.triples(split) for split in SPLITS]
@@ -173,7 +174,7 @@ class KnowledgeGraph:
             digest.update(triples.astype("<i8").tobytes())
         return digest.hexdigest()
 
-    @cached_property
+    @once
     def edges(self) -> tuple[Triples, Int64s]:
         """Every triple once, [n, 3], with the number of the first split that has it, [n]."""
         splits = [self.triples(split) for split in SPLITS]
@@ -194,7 +195,7 @@ class KnowledgeGraph:
             return np.zeros(len(triples), bool)
         return (keys[position] == wanted) & (levels[position] <= level_of(split))
 
-    @cached_property
+    @once
     def _sorted_keys(self) -> tuple[Int64s, Int64s]:
         triples, levels = self.edges
         return self._keys(triples), levels
@@ -204,7 +205,7 @@ class KnowledgeGraph:
         s, p, o = triples.T
         return (s * self.num_relations + p) * self.num_entities + o
 
-    @cached_property
+    @once
     def database(self) -> Database:
         """The graph in DuckDB, which answers many questions at once."""
         return Database(*self.edges, self.num_entities, self.num_relations)

@@ -52,6 +52,7 @@ def find_leaks(triples: Triples, level: npt.NDArray[np.int64], relations: int) -
     """
     with duckdb.connect() as connection:
         connection.execute("SET temp_directory = ''")
+        connection.execute("SET enable_progress_bar = false")  # it is drawn on stdout
         _create(connection, "forward", triples, level)
         _create(connection, "either", both_directions(triples, relations), np.tile(level, 2))
         connection.execute(_SHARED, {"relations": relations, "share": SHARE, "pairs": PAIRS})

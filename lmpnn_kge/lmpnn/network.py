@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lmpnn_kge.backbones.contract import Backbone
+from lmpnn_kge.deadline import check_time
 from lmpnn_kge.lmpnn.wiring import InputNode, Layer, Message, Wiring
 from lmpnn_kge.settings.kinds import TrainSettings
 
@@ -57,6 +58,7 @@ class Lmpnn(nn.Module):
         columns = relations.T.contiguous()  # [r, n]
         states = [self._input(term, constants) for term in wiring.inputs]  # z(0), [n, d] each
         for layer in wiring.layers:
+            check_time()
             sums = [self.epsilon * states[node] for node in layer.states]  # ε z_n
             hoisted = self._hoist(layer, states, sums)
             for message, rho in self._messages(layer, states, columns, hoisted):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
+from lmpnn_kge.deadline import check_time
 from lmpnn_kge.query.formula import FREE, Constant, Term
 from lmpnn_kge.query.graph import QueryGraph, query_graphs
 from lmpnn_kge.query.patterns import Pattern
@@ -80,6 +81,7 @@ def wire_graph(
     }
     layers = []
     for needed in plan:
+        check_time()  # a long path has many layers of many messages
         nodes = tuple(node for node in needed if node not in fixed)
         kept = tuple(node for node in before if node in fixed)
         layers.append(
@@ -119,12 +121,14 @@ def _messages(
     graph: QueryGraph, pattern: Pattern, before: tuple[int, ...], nodes: tuple[int, ...]
 ) -> Iterator[Message]:
     """Every edge carries a message in each direction, if its target is among the nodes."""
+    relations = {name: column for column, name in enumerate(pattern.relations)}
+    sources = {node: position for position, node in enumerate(before)}
+    targets = {node: position for position, node in enumerate(nodes)}
     for edge in graph.edges:
-        relation = None if edge.relation is None else pattern.relations.index(edge.relation)
+        relation = None if edge.relation is None else relations[edge.relation]
         for source, target, inverse in (
             (edge.head, edge.tail, False),
             (edge.tail, edge.head, True),
         ):
-            if target in nodes:
-                ends = before.index(source), nodes.index(target)
-                yield Message(*ends, relation, inverse, edge.negated)
+            if target in targets:
+                yield Message(sources[source], targets[target], relation, inverse, edge.negated)

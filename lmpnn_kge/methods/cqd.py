@@ -17,6 +17,7 @@ from torch import Tensor
 
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.messages import ScoreType
+from lmpnn_kge.deadline import check_time
 from lmpnn_kge.errors import QueryError, RunError
 from lmpnn_kge.methods.clauses import Clause, Fuzzy, Values, measured_margin
 from lmpnn_kge.methods.fuzzy import T_NORMS, conjoin, disjoin
@@ -168,6 +169,7 @@ class CqdBeam(_Decomposed):
         rows = torch.arange(size, device=self.entities.device)  # the query of each beam
         beam, left = dict(values), list(clause.bound)
         while left:
+            check_time()
             variable = _next(clause, beam, left)
             if variable in left:
                 left.remove(variable)

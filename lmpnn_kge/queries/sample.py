@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import DatasetError, QueryError
 from lmpnn_kge.graph.answers import Answers
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
@@ -101,6 +102,7 @@ class Sampler:
     graph: KnowledgeGraph
     seed: int = 0
     max_answers: int = MAX_ANSWERS
+    timeout: float | None = None  # seconds for a batch
     _edges: dict[str, Edges] = field(default_factory=dict)
 
     def sample(self, request: Request, listener: Listener = SILENT) -> Queries:
@@ -135,16 +137,15 @@ class Sampler:
         if request.split == "train":
             return queries
         observed = SPLITS[SPLITS.index(request.split) - 1]
-        parts = [
-            self.graph.database.missing_edges(
-                request.pattern,
-                queries.constants[i : i + BATCH],
-                queries.relations[i : i + BATCH],
-                observed,
-                request.split,
-            )
-            for i in range(0, len(queries), BATCH)
-        ]
+        parts = []
+        for i in range(0, len(queries), BATCH):
+            columns = queries.constants[i : i + BATCH], queries.relations[i : i + BATCH]
+            with time_limit(self.timeout):
+                parts.append(
+                    self.graph.database.missing_edges(
+                        request.pattern, *columns, observed, request.split
+                    )
+                )
         none = Answers(np.zeros(1, np.int64), *np.zeros((2, 0), np.int32))  # with costs
         full = Answers.joined([none, *parts])
         _, hard = split_answers(full, queries.easy, len(self.graph.entity_ids))
@@ -170,10 +171,11 @@ class Sampler:
 
     def _accept(self, request: Request, constants: Ints, relations: Ints) -> Queries:
         """The candidates that keep to the rules, with their answers."""
-        parts = [
-            self._accept_batch(request, constants[i : i + BATCH], relations[i : i + BATCH])
-            for i in range(0, len(constants), BATCH)
-        ]
+        parts = []
+        for i in range(0, len(constants), BATCH):
+            columns = constants[i : i + BATCH], relations[i : i + BATCH]
+            with time_limit(self.timeout):
+                parts.append(self._accept_batch(request, *columns))
         return Queries.joined([Queries.none(request.pattern), *parts])
 
     def _accept_batch(self, request: Request, constants: Ints, relations: Ints) -> Queries:
@@ -207,13 +209,17 @@ def sample_all(
     requests: list[Request],
     seed: int = 0,
     listener: Listener = SILENT,
+    timeout: float | None = None,
 ) -> Mapping[str, Mapping[str, Queries]]:
     """The queries of all requests, by split and name."""
-    sampler = Sampler(graph, seed)
+    sampler = Sampler(graph, seed, timeout=timeout)
     listener.begin("sampling", sum(request.count or 0 for request in requests))
     splits: dict[str, dict[str, Queries]] = {}
     for request in requests:
-        queries = sampler.sample(request, listener)
+        try:
+            queries = sampler.sample(request, listener)
+        except QueryError as error:
+            raise error.within(f"{request.split} {request.name}") from error
         splits.setdefault(request.split, {})[request.name] = queries
     return splits
 
@@ -225,15 +231,18 @@ def sample_store(
     seed: int = 0,
     provenance: Mapping[str, Any] | None = None,
     listener: Listener = SILENT,
+    *,
+    timeout: float | None = None,
 ) -> QueryStore:
     """Sample and write a query store for a graph or its folder.
 
-    Without requests, it has BetaE's composition, scaled to the graph.
+    Without requests, it has BetaE's composition, scaled to the graph. timeout is in seconds, for
+    the answers to a batch of queries.
     """
     graph = KnowledgeGraph.of(graph)
     if requests is None:
         requests = betae_preset(graph)
-    splits = sample_all(graph, requests, seed, listener)
+    splits = sample_all(graph, requests, seed, listener, timeout)
     if not any(len(queries) for patterns in splits.values() for queries in patterns.values()):
         raise QueryError(f"{graph.folder} has no queries of these types; nothing was written")
     made = {

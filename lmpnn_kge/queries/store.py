@@ -1,8 +1,10 @@
 """Query stores: folders of memory-mapped columns beside a manifest, written atomically.
 
-    manifest.json     graph, splits, patterns, the shape of every array, provenance
+    manifest.json     graph, splits, patterns, shape and SHA-256 of every array, provenance
     entities.json     the names of the entities in the order of their rows; likewise relations.json
     test/2p.constants.npy, .relations.npy, .easy.offsets.npy, .easy.values.npy, …
+
+Opening a store checks its shapes. An array is compared with its checksum when it is first used.
 
 Relations are numbered over [0, 2R): number r + R is the inverse of r, so an atom over it is the
 atom over r with head and tail exchanged.
@@ -10,6 +12,7 @@ atom over r with head and tail exchanged.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,10 +26,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lmpnn_kge.errors import DatasetError, QueryError, choices, one_line, short
-from lmpnn_kge.files import UNFINISHED, atomic_folder
+from lmpnn_kge.files import atomic_folder
 from lmpnn_kge.graph.answers import Answers, Int32s
 from lmpnn_kge.graph.triples import SPLITS
 from lmpnn_kge.graph.vocabulary import Vocabulary, name_rows
+from lmpnn_kge.leftovers import UNFINISHED, restore
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.query.formula import Formula
 from lmpnn_kge.query.patterns import ordered, parse_pattern
@@ -51,6 +55,7 @@ class QueryStore:
         folder = Path(folder)
         if folder.name.endswith(UNFINISHED):
             raise DatasetError(f"{folder} is unfinished: it was left by a process that was stopped")
+        restore(folder)
         manifest = _manifest(folder)
         if manifest.get("format") != FORMAT:
             raise DatasetError(
@@ -70,18 +75,24 @@ class QueryStore:
             }
         for patterns in splits.values():
             for name in patterns:
-                patterns[name]  # mapped, checked and closed again: a process has few descriptors
+                patterns.check(name)  # and closed again: a process has few descriptors
+        _check_names(folder, manifest.get("names"))
         return cls(graph, vocabulary, splits, provenance, folder)
+
+    def verify(self) -> int:
+        """Read all arrays; DatasetError names a damaged one. Returns how many have a checksum."""
+        opened = [split for split in self.splits.values() if isinstance(split, _Split)]
+        for split in opened:
+            for name in split:
+                split.verify(name)
+        return sum(len(split.checksums(name)) for split in opened for name in split)
 
     def __len__(self) -> int:
         """The number of queries in all splits."""
-        return sum(len(queries) for split in self.splits.values() for queries in split.values())
+        return sum(map(_count, self.splits.values()))
 
     def __repr__(self) -> str:
-        counts = (
-            f"{sum(map(len, patterns.values())):,} {split}"
-            for split, patterns in self.splits.items()
-        )
+        counts = (f"{_count(patterns):,} {split}" for split, patterns in self.splits.items())
         return f"QueryStore({short(self.graph)}: {', '.join(counts)} queries)"
 
     def queries(self, split: str) -> Mapping[str, Queries]:
@@ -113,7 +124,7 @@ class QueryStore:
 
 
 class _Split(Mapping[str, Queries]):
-    """The patterns of a split; each is mapped while somebody uses it, and checked once."""
+    """The patterns of a split; each is mapped while somebody uses it, and verified once."""
 
     def __init__(self, folder: Path, entries: dict[str, Any], limits: tuple[int, int]):
         self.folder = folder
@@ -121,13 +132,42 @@ class _Split(Mapping[str, Queries]):
         self.limits = limits  # of the numbers of entities and of relations
         # Weak, because every mapped file holds a descriptor, of which a process has few.
         self.mapped: WeakValueDictionary[str, Queries] = WeakValueDictionary()
-        self.checked: set[str] = set()
+        self.verified: set[str] = set()
 
     def __getitem__(self, name: str) -> Queries:
         queries = self.mapped.get(name)
         if queries is None:
             queries = self.mapped[name] = self._map(name)
+            self.verify(name, queries)
         return queries
+
+    def check(self, name: str) -> None:
+        """DatasetError if arrays do not fit together; the answers are not read."""
+        queries = self._map(name)
+        with _reading(self._files(name)):
+            _check(queries, self.limits)
+
+    def verify(self, name: str, queries: Queries | None = None) -> None:
+        """Compare arrays with their checksums, and check the answers; only the first time."""
+        if name in self.verified:
+            return
+        queries = self._map(name) if queries is None else queries
+        checksums = self.checksums(name)
+        for column, array in _columns(queries).items():
+            if checksums and checksums.get(column) != _checksum(array):
+                file = self.folder / _file_name(name, column)
+                raise DatasetError(
+                    f"{file} is damaged: its checksum is not that of manifest.json; sample or "
+                    "import the queries again"
+                )
+        with _reading(self._files(name)):
+            _check_answers(queries, self.limits[0])
+        self.verified.add(name)
+
+    def checksums(self, name: str) -> dict[str, str]:
+        """The recorded checksums of the arrays of a pattern; none in a store of older versions."""
+        with _reading(self.folder.parent / "manifest.json"):
+            return dict(self.entries[name].get("sha256", {}))
 
     def _map(self, name: str) -> Queries:
         entry = self.entries[name]
@@ -137,22 +177,30 @@ class _Split(Mapping[str, Queries]):
             column: _map_array(self.folder / _file_name(name, column), column, shape)
             for column, shape in shapes.items()
         }
-        with _reading(self.folder / f"{quote(name, safe='')}.*.npy"):
+        with _reading(self._files(name)):
             easy, hard = (
                 Answers(arrays[f"{s}.offsets"], arrays[f"{s}.values"], arrays.get(f"{s}.costs"))
                 for s in ("easy", "hard")
             )
-            queries = Queries(pattern, arrays["constants"], arrays["relations"], easy, hard)
-            if name not in self.checked:
-                _check(queries, self.limits)
-                self.checked.add(name)
-        return queries
+            return Queries(pattern, arrays["constants"], arrays["relations"], easy, hard)
+
+    def _files(self, name: str) -> Path:
+        return self.folder / f"{quote(name, safe='')}.*.npy"
+
+    def count(self) -> int:
+        """The number of queries, by the shapes of their arrays."""
+        return sum(int(entry["arrays"]["easy.offsets"][0]) - 1 for entry in self.entries.values())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.entries)
 
     def __len__(self) -> int:
         return len(self.entries)
+
+
+def _count(patterns: Mapping[str, Queries]) -> int:
+    """The number of queries of all patterns; those in files are not read for it."""
+    return patterns.count() if isinstance(patterns, _Split) else sum(map(len, patterns.values()))
 
 
 def write_store(store: QueryStore, folder: str | Path) -> QueryStore:
@@ -169,12 +217,16 @@ def write_store(store: QueryStore, folder: str | Path) -> QueryStore:
                 name: _write(aside / split, name, patterns[name], limits)
                 for name in ordered(patterns)
             }
+        checksums = {}
         for role, ids in (("entities", names.entity_ids), ("relations", names.relation_ids)):
-            (aside / f"{role}.json").write_text(json.dumps(name_rows(ids), indent=0) + "\n")
+            content = (json.dumps(name_rows(ids), indent=0) + "\n").encode()
+            (aside / f"{role}.json").write_bytes(content)
+            checksums[f"{role}.json"] = hashlib.sha256(content).hexdigest()
         manifest = {
             "kind": KIND,
             "format": FORMAT,
             "graph": store.graph,
+            "names": checksums,
             "splits": splits,
             "provenance": dict(store.provenance),
         }
@@ -227,12 +279,36 @@ def _write(folder: Path, name: str, queries: Queries, limits: tuple[int, int]) -
     for column, value in columns.items():
         np.save(folder / _file_name(name, column), value, allow_pickle=False)
     shapes = {column: list(value.shape) for column, value in columns.items()}
-    return {"pattern": str(queries.pattern), "arrays": shapes}
+    checksums = {column: _checksum(value) for column, value in columns.items()}
+    return {"pattern": str(queries.pattern), "arrays": shapes, "sha256": checksums}
+
+
+def _checksum(array: npt.NDArray[Any]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
+
+
+def _check_names(folder: Path, checksums: Any) -> None:
+    """DatasetError if the files of names are not those that the manifest describes."""
+    with _reading(folder / "manifest.json"):
+        recorded = dict(checksums or {})  # none in a store of older versions
+    for name, checksum in recorded.items():
+        if name not in ("entities.json", "relations.json"):
+            continue
+        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != checksum:
+            raise DatasetError(
+                f"{folder / name} is damaged: its checksum is not that of manifest.json; sample "
+                "or import the queries again"
+            )
 
 
 def _map_array(file: Path, column: str, shape: Any) -> npt.NDArray[Any]:
     with _reading(file):
-        array = np.load(file, mmap_mode="r", allow_pickle=False)
+        try:
+            array = np.lib.format.open_memmap(file, mode="r")
+        except OSError:
+            raise
+        except Exception as error:  # NumPy's parser of headers can fail in any way
+            raise ValueError(f"it is not an array ({one_line(error)})") from error
         if array.dtype != _dtype(column) or list(array.shape) != shape:
             content = f"{array.dtype} {list(array.shape)}"
             raise ValueError(f"it holds {content} and not {_dtype(column)} {short(shape)}")
@@ -240,7 +316,7 @@ def _map_array(file: Path, column: str, shape: Any) -> npt.NDArray[Any]:
 
 
 def _check(queries: Queries, limits: tuple[int, int]) -> None:
-    """ValueError if columns do not fit together; of the answers only the ends are checked."""
+    """ValueError if columns do not fit together; of the answers only the ends are read."""
     count, pattern = len(queries), queries.pattern
     if queries.constants.shape != (count, len(pattern.constants)):
         raise ValueError(f"{count} queries have constants {list(queries.constants.shape)}")
@@ -257,6 +333,16 @@ def _check(queries: Queries, limits: tuple[int, int]) -> None:
             raise ValueError(f"the {side} costs do not fit the values")
 
 
+def _check_answers(queries: Queries, entities: int) -> None:
+    """ValueError if answers are not entities, or if their offsets fall."""
+    for side, answers in (("easy", queries.easy), ("hard", queries.hard)):
+        if len(answers) and answers.counts.min() < 0:
+            raise ValueError(f"the {side} offsets fall")
+        values = answers.values
+        if len(values) and not 0 <= values.min() <= values.max() < entities:
+            raise ValueError(f"the {side} answers have a number outside 0 to {entities - 1}")
+
+
 @contextmanager
 def _reading(file: Path) -> Iterator[None]:
     try:
@@ -265,7 +351,7 @@ def _reading(file: Path) -> Iterator[None]:
         raise
     except (
         OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError,
-        IndexError, QueryError,
+        IndexError, OverflowError, QueryError,
     ) as error:  # fmt: skip
         raise DatasetError(f"{file} is damaged or missing: {one_line(error)}") from error
 

@@ -8,32 +8,22 @@ positive atom binds ranges over all entities. A negated group is answered by its
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.query.formula import Atom, Constant, Equal, Term, Variable
+from lmpnn_kge.query.items import (
+    Exists,
+    Factor,
+    Incidence,
+    Item,
+    all_variables,
+    is_positive,
+    join_order,
+)
 from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, substitute
-
-
-@dataclass(frozen=True)
-class Factor:
-    """An intermediate result: a table with the columns q and some variables."""
-
-    table: str
-    variables: tuple[Variable, ...]
-    negated: bool = False
-
-
-@dataclass(frozen=True)
-class Exists:
-    """A positive atom that only restricts one variable: its other one occurs nowhere else."""
-
-    literal: SignedAtom
-    variable: Variable
-
-
-Item = SignedAtom | Factor | Exists
 
 
 @dataclass(frozen=True)
@@ -68,6 +58,10 @@ class Compiler:
     max_ranging: int | None
     edges: str = "edges"  # the table of edges
     steps: dict[str, str] = field(default_factory=dict)  # name -> SELECT, in order
+    _relation_columns: dict[str, str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._relation_columns = {name: f"r{place}" for place, name in enumerate(self.relations)}
 
     def conjunct(self, conjunct: Conjunct, outputs: tuple[Variable, ...]) -> str:
         """The name of a table with the solutions of a conjunct for its outputs."""
@@ -81,28 +75,33 @@ class Compiler:
         The last bucket has the last variable and all items that are left; the final projection
         eliminates it.
         """
-        items = self._items(conjunct)
-        left = list(conjunct.bound)
+        items = Incidence(self._items(conjunct))
+        order = {variable: place for place, variable in enumerate(conjunct.bound)}
         buckets = []
         for variable in conjunct.bound:
             if (leaf := self._leaf(variable, items)) is not None:
-                left.remove(variable)
-                items[items.index(leaf.literal)] = leaf
+                del order[variable]
+                items.replace_only(variable, leaf)
                 buckets.append(Bucket(variable, [leaf.literal]))
-        while len(left) > 1:
-            variable = min(left, key=lambda v: self._effort(v, items))
-            left.remove(variable)
-            bucket = [item for item in items if variable in _variables(item)]
-            keep = tuple(v for v in _all_variables(bucket) if v != variable)
+        effort = {variable: items.effort(variable) for variable in order}
+        waiting = [(effort[variable], place, variable.name) for variable, place in order.items()]
+        heapq.heapify(waiting)
+        while len(effort) > 1:
+            estimated, _, name = heapq.heappop(waiting)
+            variable = Variable(name)
+            if effort.get(variable) != estimated:
+                continue  # its neighbours have changed since, and it waits in another place, too
+            del effort[variable]
+            mentioning = items.take_with(variable)
+            keep = tuple(v for v in all_variables(mentioning) if v != variable)
             # Items with a constant that are about these variables alone make the table smaller.
-            bucket += [
-                item for item in items
-                if item not in bucket and _is_grounded(item) and set(_variables(item)) <= set(keep)
-            ]  # fmt: skip
-            items = [item for item in items if item not in bucket]
-            items.append(Factor(self._select(bucket, keep, distinct=True), keep))
-            buckets.append(Bucket(variable, [i for i in bucket if variable in _variables(i)]))
-        return [*buckets, Bucket(left[0] if left else None, items)]
+            bucket = [*mentioning, *items.take_grounded(keep)]
+            items.add(Factor(self._select(bucket, keep, distinct=True), keep))
+            buckets.append(Bucket(variable, mentioning))
+            for neighbour in effort.keys() & set(keep):
+                effort[neighbour] = items.effort(neighbour)
+                heapq.heappush(waiting, (effort[neighbour], order[neighbour], neighbour.name))
+        return [*buckets, Bucket(next(iter(effort), None), items.rest())]
 
     def _items(self, conjunct: Conjunct) -> list[Item]:
         """The literals of a conjunct, and its groups as tables to subtract."""
@@ -115,23 +114,18 @@ class Compiler:
             items.append(Factor(self.conjunct(group, shared), shared, negated=True))
         return items
 
-    def _leaf(self, variable: Variable, items: list[Item]) -> Exists | None:
+    def _leaf(self, variable: Variable, items: Incidence) -> Exists | None:
         """If a variable occurs in one positive atom only, an EXISTS on the atom's other variable.
 
         A join would yield a row for every value of the variable, all of which the projection then
         merges again. Prices need the rows, because they take the minimum over them.
         """
-        match [item for item in items if variable in _variables(item)]:
+        match items.having(variable):
             case [SignedAtom(Atom(), False) as literal] if not self.priced:
                 others = [term for term in literal.terms if term != variable]
                 if len(others) == 1 and isinstance(others[0], Variable):
                     return Exists(literal, others[0])
         return None
-
-    def _effort(self, variable: Variable, items: list[Item]) -> tuple[int, bool]:
-        """The cost of eliminating a variable: few other variables first, then grounded ones."""
-        bucket = [item for item in items if variable in _variables(item)]
-        return len(_all_variables(bucket)), not any(map(_is_grounded, bucket))
 
     def _select(
         self, items: list[Item], keep: tuple[Variable, ...], *, distinct: bool = False
@@ -160,7 +154,7 @@ class Compiler:
         first is an item to begin with.
         """
         columns, joins, costs = self._join(items, first)
-        ranging = [v for v in dict.fromkeys([*_all_variables(items), *keep]) if v not in columns]
+        ranging = [v for v in dict.fromkeys([*all_variables(items), *keep]) if v not in columns]
         if self.max_ranging is not None and len(ranging) > self.max_ranging:
             names = ", ".join(map(str, ranging))
             raise QueryError(
@@ -169,7 +163,7 @@ class Compiler:
         for variable in ranging:
             columns[variable] = f"e{len(joins)}.e"
             joins.append(f"CROSS JOIN entities e{len(joins)}")
-        conditions = [self._condition(item, columns) for item in items if not _is_positive(item)]
+        conditions = [self._condition(item, columns) for item in items if not is_positive(item)]
         lines = _from(joins)
         if conditions:
             lines.append("WHERE " + "\n    AND ".join(conditions))
@@ -180,22 +174,15 @@ class Compiler:
     ) -> tuple[dict[Term, str], list[str], list[str]]:
         """The positive items as joins: the column that binds each term, the JOINs, their costs.
 
-        The order of joins is ours, because DuckDB's optimiser is off: always the item that adds the
-        fewest new variables next, so that constants and bound variables filter early. The first
-        item that has a term binds it, and later ones are compared with its column.
+        The order of joins is ours, because DuckDB's optimiser is off. The first item that has a
+        term binds it, and later ones are compared with its column.
         """
         columns: dict[Term, str] = {
             Constant(name): f"queries.c{number}" for number, name in enumerate(self.constants)
         }
         joins: list[str] = []
         costs: list[str] = []
-        pending = [item for item in items if _is_positive(item)]
-        while pending:
-            item = min(
-                pending,
-                key=lambda i: (i is not first, sum(v not in columns for v in _variables(i))),
-            )
-            pending.remove(item)
+        for item in join_order([item for item in items if is_positive(item)], first):
             alias = f"t{len(joins)}"
             table, on, pairs = self._source(item, alias)
             for term, column in pairs:
@@ -214,7 +201,7 @@ class Compiler:
             return item.table, [f"{alias}.q = queries.q"], list(columns)
         literal = item.literal if isinstance(item, Exists) else item
         assert isinstance(literal.atom, Atom)
-        on = f"{alias}.p = queries.r{self.relations.index(literal.atom.relation)}"
+        on = f"{alias}.p = queries.{self._relation_columns[literal.atom.relation]}"
         head, tail = literal.terms
         return self.edges, [on], [(head, f"{alias}.s"), (tail, f"{alias}.o")]
 
@@ -243,50 +230,33 @@ def _from(joins: list[str]) -> list[str]:
 
 def without_equalities(conjunct: Conjunct) -> tuple[Conjunct, dict[Variable, Term]]:
     """Replace each bound variable that equals another term by that term; say which by which."""
-    replaced: dict[Variable, Term] = {}
-    while (pair := _equal_terms(conjunct)) is not None:
-        literal, old, new = pair
-        rest = tuple(other for other in conjunct.literals if other is not literal)
-        bound = tuple(variable for variable in conjunct.bound if variable != old)
-        conjunct = substitute(Conjunct(rest, conjunct.groups, bound), {old: new})
-        replaced = {v: new if term == old else term for v, term in replaced.items()} | {old: new}
-    return conjunct, replaced
+    equal_to: dict[Term, Term] = {}  # a variable -> a term that it equals, perhaps replaced itself
 
+    def final(term: Term) -> Term:
+        passed = []
+        while term in equal_to:
+            passed.append(term)
+            term = equal_to[term]
+        equal_to.update(dict.fromkeys(passed, term))  # so that no chain is followed twice
+        return term
 
-def _equal_terms(conjunct: Conjunct) -> tuple[SignedAtom, Variable, Term] | None:
-    """An equality, a bound variable that it is about, and the term that the variable equals."""
+    bound, kept = set(conjunct.bound), []
     for literal in conjunct.literals:
         if isinstance(literal.atom, Equal) and not literal.negated:
-            for old, new in (literal.terms, literal.terms[::-1]):
-                if isinstance(old, Variable) and old in conjunct.bound and old != new:
-                    return literal, old, new
-    return None
-
-
-def _variables(item: Item) -> tuple[Variable, ...]:
-    if isinstance(item, Factor):
-        return item.variables
-    if isinstance(item, Exists):
-        return (item.variable,)
-    return tuple(dict.fromkeys(term for term in item.terms if isinstance(term, Variable)))
-
-
-def _all_variables(items: Iterable[Item]) -> tuple[Variable, ...]:
-    return tuple(dict.fromkeys(variable for item in items for variable in _variables(item)))
-
-
-def _is_positive(item: Item) -> bool:
-    """Whether an item binds its variables; other items only restrict bound ones."""
-    if isinstance(item, Exists) or (isinstance(item, SignedAtom) and isinstance(item.atom, Equal)):
-        return False
-    return not item.negated
-
-
-def _is_grounded(item: Item) -> bool:
-    """Whether an item yields few bindings: it has a constant, or is the result of a step."""
-    if not _is_positive(item):
-        return False
-    return not isinstance(item, SignedAtom) or any(isinstance(t, Constant) for t in item.terms)
+            left, right = map(final, literal.terms)
+            if left != right and left in bound:
+                equal_to[left] = right
+                continue
+            if left != right and right in bound:
+                equal_to[right] = left
+                continue
+        kept.append(literal)
+    if not equal_to:
+        return conjunct, {}
+    replaced = {v: final(v) for v in conjunct.bound if v in equal_to}
+    free = tuple(variable for variable in conjunct.bound if variable not in equal_to)
+    names: dict[Term, Term] = dict(replaced.items())
+    return substitute(Conjunct(tuple(kept), conjunct.groups, free), names), replaced
 
 
 def column_of(variable: Variable) -> str:

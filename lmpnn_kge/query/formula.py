@@ -12,6 +12,7 @@ a negation but a literal: `? != ?x` says that `?` differs from some `?x`.
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -204,14 +205,21 @@ def connected_to(term: Term, pieces: Iterable[Piece]) -> list[Piece]:
 
     Each comes after the pieces that connect it; otherwise the given order is kept.
     """
-    waiting = [(piece, set(terms(piece))) for piece in pieces]
-    connected: list[Piece] = []
-    reached = {term}
-    while touching := next((pair for pair in waiting if not reached.isdisjoint(pair[1])), None):
-        waiting.remove(touching)
-        connected.append(touching[0])
-        reached |= touching[1]
-    return connected
+    several = list(pieces)
+    having: dict[Term, list[int]] = {}  # term -> the positions of its pieces
+    for position, piece in enumerate(several):
+        for own in terms(piece):
+            having.setdefault(own, []).append(position)
+    connected: dict[int, Piece] = {}
+    waiting = having.pop(term, [])  # a heap of the positions that something has reached
+    while waiting:
+        position = heapq.heappop(waiting)
+        if position not in connected:
+            connected[position] = several[position]
+            for other in terms(several[position]):
+                for reached in having.pop(other, []):
+                    heapq.heappush(waiting, reached)
+    return list(connected.values())
 
 
 def _flat(operator: type[And] | type[Or], parts: tuple[Formula, ...]) -> tuple[Formula, ...]:

@@ -7,10 +7,10 @@ negation of a group is carried by those of its edges that leave the group.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from lmpnn_kge.query.formula import FREE, Atom, Constant, Formula, Term
-from lmpnn_kge.query.normal_form import Conjunct, normalise, signed_literals
+from lmpnn_kge.query.formula import FREE, Atom, Constant, Formula, Term, Variable
+from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, normalise, scoped
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,16 @@ class QueryGraph:
 
     def _distances(self) -> dict[int, int]:
         """The distances of the nodes that are connected to the free variable."""
-        distances = {0: 0}
+        neighbours: list[list[int]] = [[] for _ in self.nodes]
+        for edge in self.edges:
+            neighbours[edge.head].append(edge.tail)
+            neighbours[edge.tail].append(edge.head)
+        distances, distance = {0: 0}, 0
         frontier = [0]
         while frontier:  # breadth first: nodes that are one edge farther than those before
-            frontier = [n for node in frontier for n in self.neighbours(node) if n not in distances]
-            distance = 1 + max(distances.values())
+            reached = (other for node in frontier for other in neighbours[node])
+            frontier = list(dict.fromkeys(node for node in reached if node not in distances))
+            distance += 1
             distances.update(dict.fromkeys(frontier, distance))
         return distances
 
@@ -97,3 +102,28 @@ def query_graph(conjunct: Conjunct) -> QueryGraph:
         relation = literal.atom.relation if isinstance(literal.atom, Atom) else None
         edges.append(Edge(relation, head, tail, literal.negated))
     return QueryGraph(tuple(numbers), tuple(edges))
+
+
+def signed_literals(conjunct: Conjunct) -> Iterator[SignedAtom]:
+    """All literals of a conjunct and of its groups, as the edges of a query graph.
+
+    An edge has a sign, but a group of edges has none. Therefore the literals of a denied group that
+    have a variable from outside it carry the negation.
+    """
+    return _signed(scoped(conjunct))
+
+
+def _signed(conjunct: Conjunct) -> Iterator[SignedAtom]:
+    yield from conjunct.literals
+    for group in conjunct.groups:
+        inside = set(_all_bound(group))
+        for literal in _signed(group):
+            leaving = any(isinstance(t, Variable) and t not in inside for t in literal.terms)
+            yield replace(literal, negated=literal.negated != leaving)
+
+
+def _all_bound(conjunct: Conjunct) -> Iterator[Variable]:
+    """The variables that a conjunct or one of its groups binds."""
+    yield from conjunct.bound
+    for group in conjunct.groups:
+        yield from _all_bound(group)

@@ -7,10 +7,11 @@ a conjunct with its own variables that is denied as a whole: "there is no path".
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from lmpnn_kge.errors import QueryError
+from lmpnn_kge.errors import QueryError, short
 from lmpnn_kge.query.formula import (
     FREE,
     And,
@@ -22,11 +23,15 @@ from lmpnn_kge.query.formula import (
     Term,
     Variable,
     connected_to,
+    literals,
     terms,
 )
 
-#: Disjuncts that a formula may expand to.
-MAX_DISJUNCTS = 64
+#: Conditions that a formula may have, and disjuncts that it may expand to.
+MAX_LITERALS, MAX_DISJUNCTS = 500, 64
+
+#: Conditions that all disjuncts of a formula may have together: a negated disjunction multiplies.
+MAX_EXPANDED = 2_000
 
 
 @dataclass(frozen=True)
@@ -56,14 +61,21 @@ class Conjunct:
         own = (term for literal in self.literals for term in literal.terms)
         return list(dict.fromkeys([*own, *inner]))
 
+    @property
+    def size(self) -> int:
+        """The number of its literals and of those of its groups."""
+        return len(self.literals) + sum(group.size for group in self.groups)
+
 
 def normalise(formula: Formula, *, merge: bool = False) -> tuple[Conjunct, ...]:
-    """The disjuncts of a formula; QueryError if a part of one is not connected to `?`.
+    """The disjuncts of a formula; QueryError if it is too large, or not connected to `?`.
 
     merge reads every disjunction as a conjunction, as the paper does, so that one disjunct is left.
     """
+    if (size := sum(1 for _ in literals(formula))) > MAX_LITERALS:
+        raise QueryError(f"the formula has {size:,} conditions; at most {MAX_LITERALS} can be read")
     variables = {term for term in terms(formula) if isinstance(term, Variable)} - {FREE}
-    disjuncts = tuple(dict.fromkeys(_expand(formula, variables, merge)))
+    disjuncts = tuple(dict.fromkeys(_limited(_expand(formula, variables, merge), formula)))
     for disjunct in disjuncts:
         _check_connected(disjunct, formula)
     return disjuncts
@@ -77,8 +89,8 @@ def _expand(formula: Formula, inside: set[Variable], merge: bool = False) -> lis
         case Not(Equal() as equality):  # ?x != a is about some ?x
             return [Conjunct((SignedAtom(equality, negated=True),), (), _sorted(inside))]
         case Not(body):
-            denied = _limited(_merge(map(_deny, _expand(body, inside))), formula)
-            return list(_merge([conjunct] for conjunct in denied)) if merge else denied
+            denied = _limited(_merge(list(map(_deny, _expand(body, inside)))), formula)
+            return list(_merge([[conjunct] for conjunct in denied])) if merge else denied
         case And(parts):
             own, below = _split(parts, inside)
             expanded = [_expand(part, vs, merge) for part, vs in zip(parts, below, strict=True)]
@@ -86,7 +98,9 @@ def _expand(formula: Formula, inside: set[Variable], merge: bool = False) -> lis
         case Or(parts):
             # Each part is read by itself and has its own variables.
             expanded = [_expand(part, inside & set(terms(part)), merge) for part in parts]
-            return list(_merge(expanded)) if merge else [c for part in expanded for c in part]
+            # Inside a negation, any number of parts is one disjunct.
+            either = _merge(expanded) if merge else itertools.chain.from_iterable(expanded)
+            return _limited(either, formula, most=MAX_LITERALS)
 
 
 def _split(
@@ -94,29 +108,40 @@ def _split(
 ) -> tuple[set[Variable], list[set[Variable]]]:
     """The variables that several parts share, and for each part those that only it has."""
     having = [inside & set(terms(part)) for part in parts]
-    own = {v for v in inside if sum(v in variables for variables in having) > 1}
+    counts = Counter(variable for variables in having for variable in variables)
+    own = {variable for variable, count in counts.items() if count > 1}
     return own, [variables - own for variables in having]
 
 
-def _merge(alternatives: Iterable[list[Conjunct]]) -> Iterator[Conjunct]:
+def _merge(alternatives: list[list[Conjunct]]) -> Iterator[Conjunct]:
     """All conjunctions that take one disjunct of each list; bound variables are kept apart."""
     for chosen in itertools.product(*alternatives):
-        merged = Conjunct()
+        merged: dict[SignedAtom, None] = {}
+        groups: dict[Conjunct, None] = {}
+        bound: dict[Variable, None] = {}
         for conjunct in chosen:
-            conjunct = _rename_apart(conjunct, set(merged.bound))
-            merged = Conjunct(
-                tuple(dict.fromkeys(merged.literals + conjunct.literals)),
-                tuple(dict.fromkeys(merged.groups + conjunct.groups)),
-                merged.bound + conjunct.bound,
+            conjunct = _rename_apart(conjunct, bound)
+            merged |= dict.fromkeys(conjunct.literals)
+            groups |= dict.fromkeys(conjunct.groups)
+            bound |= dict.fromkeys(conjunct.bound)
+        yield Conjunct(tuple(merged), tuple(groups), tuple(bound))
+
+
+def _limited(
+    conjuncts: Iterable[Conjunct], formula: Formula, most: int = MAX_DISJUNCTS
+) -> list[Conjunct]:
+    """All conjuncts; QueryError if they are too many or too large, before the rest is made."""
+    disjuncts: list[Conjunct] = []
+    size = 0
+    for conjunct in conjuncts:
+        disjuncts.append(conjunct)
+        size += conjunct.size
+        if len(disjuncts) > most:
+            raise QueryError(f"{short(str(formula))} expands to more than {most} disjuncts")
+        if size > MAX_EXPANDED:
+            raise QueryError(
+                f"{short(str(formula))} expands to more than {MAX_EXPANDED:,} conditions"
             )
-        yield merged
-
-
-def _limited(conjuncts: Iterator[Conjunct], formula: Formula) -> list[Conjunct]:
-    """All conjuncts; QueryError if there are too many, without making the rest of them."""
-    disjuncts = list(itertools.islice(conjuncts, MAX_DISJUNCTS + 1))
-    if len(disjuncts) > MAX_DISJUNCTS:
-        raise QueryError(f"{formula} expands to more than {MAX_DISJUNCTS} disjuncts")
     return disjuncts
 
 
@@ -144,25 +169,49 @@ def _parts(conjunct: Conjunct) -> list[Conjunct]:
     """The conjunct, cut into the pieces that no bound variable holds together."""
     pieces = [Conjunct(literals=(literal,)) for literal in conjunct.literals]
     pieces += [Conjunct(groups=(group,)) for group in conjunct.groups]
-    for variable in conjunct.bound:
-        touching = [piece for piece in pieces if variable in piece.terms]
-        pieces = [piece for piece in pieces if variable not in piece.terms]
-        pieces.append(
-            Conjunct(
-                tuple(literal for piece in touching for literal in piece.literals),
-                tuple(group for piece in touching for group in piece.groups),
-                (*(v for piece in touching for v in piece.bound), variable),
-            )
-        )
-    return pieces
+    bound = set(conjunct.bound)
+    touching: dict[Term, list[int]] = {variable: [] for variable in conjunct.bound}
+    for number, piece in enumerate(pieces):
+        for variable in bound.intersection(piece.terms):
+            touching[variable].append(number)
+    parts, seen = [], set()
+    for number in range(len(pieces)):
+        if number not in seen:
+            together = _connected(number, pieces, touching)
+            seen |= together
+            parts.append(_joined([pieces[n] for n in sorted(together)], conjunct.bound))
+    return parts
 
 
-def _rename_apart(conjunct: Conjunct, taken: set[Variable]) -> Conjunct:
-    """The conjunct with new names for those of its variables whose names are taken."""
-    clashing = taken & set(conjunct.bound)
+def _connected(start: int, pieces: list[Conjunct], touching: dict[Term, list[int]]) -> set[int]:
+    """The numbers of the pieces that variables connect to a piece, which pieces touch."""
+    together, frontier, followed = {start}, [start], set()
+    while frontier:
+        for term in pieces[frontier.pop()].terms:
+            if term in touching and term not in followed:
+                followed.add(term)
+                new = [number for number in touching[term] if number not in together]
+                together.update(new)
+                frontier += new
+    return together
+
+
+def _joined(pieces: list[Conjunct], bound: tuple[Variable, ...]) -> Conjunct:
+    """The conjunction of pieces, with those of the bound variables that occur in it."""
+    joined = Conjunct(
+        tuple(literal for piece in pieces for literal in piece.literals),
+        tuple(group for piece in pieces for group in piece.groups),
+    )
+    occurring = set(joined.terms)
+    return replace(joined, bound=tuple(v for v in bound if v in occurring))
+
+
+def _rename_apart(conjunct: Conjunct, others: Collection[Variable]) -> Conjunct:
+    """The conjunct with new names for those of its variables that others have."""
+    clashing = [variable for variable in conjunct.bound if variable in others]
     if not clashing:
         return conjunct
-    taken = taken | set(conjunct.bound)
+    taken = {*others, *conjunct.bound}
     names: dict[Term, Term] = {}
     for variable in clashing:
         # A user's variable has no ' in its name, so that one bound later cannot have this name.
@@ -207,33 +256,15 @@ def unscoped(variable: Variable) -> Variable:
     return Variable(variable.name.rpartition(".")[2])
 
 
-def signed_literals(conjunct: Conjunct) -> Iterator[SignedAtom]:
-    """All literals of a conjunct and of its groups, as the edges of a query graph.
-
-    An edge has a sign, but a group of edges has none. Therefore the literals of a denied group that
-    have a variable from outside it carry the negation.
-    """
-    return _signed(scoped(conjunct))
-
-
-def _signed(conjunct: Conjunct) -> Iterator[SignedAtom]:
+def all_literals(conjunct: Conjunct) -> Iterator[SignedAtom]:
+    """The literals of a conjunct and of its groups."""
     yield from conjunct.literals
     for group in conjunct.groups:
-        inside = set(_all_bound(group))
-        for literal in _signed(group):
-            leaving = any(isinstance(t, Variable) and t not in inside for t in literal.terms)
-            yield replace(literal, negated=literal.negated != leaving)
-
-
-def _all_bound(conjunct: Conjunct) -> Iterator[Variable]:
-    """The variables that a conjunct or one of its groups binds."""
-    yield from conjunct.bound
-    for group in conjunct.groups:
-        yield from _all_bound(group)
+        yield from all_literals(group)
 
 
 def _check_connected(conjunct: Conjunct, formula: Formula) -> None:
-    atoms = [literal.atom for literal in signed_literals(conjunct)]
+    atoms = [literal.atom for literal in all_literals(scoped(conjunct))]
     loose = set(atoms).difference(connected_to(FREE, atoms))
     if loose:
         names = dict.fromkeys(
@@ -242,7 +273,8 @@ def _check_connected(conjunct: Conjunct, formula: Formula) -> None:
             if atom in loose
             for term in atom.terms
         )
-        raise QueryError(f"a part of {formula} is not connected to ?: {', '.join(names)}")
+        text, loose_terms = short(str(formula)), short(", ".join(names))
+        raise QueryError(f"a part of {text} is not connected to ?: {loose_terms}")
 
 
 def _sorted(variables: set[Variable]) -> tuple[Variable, ...]:

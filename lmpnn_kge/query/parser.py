@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lmpnn_kge.errors import QueryError
+from lmpnn_kge.errors import QueryError, short
 from lmpnn_kge.query.formula import (
     FREE,
     Atom,
@@ -43,8 +43,9 @@ _TOKEN = re.compile(
 _SIGNS = {"∧": "&", "∨": "|", "¬": "!", "≠": "!="}
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 
-#: Brackets and negations that may be nested; nobody nests as many by hand.
-MAX_DEPTH = 100
+#: Characters of a formula, and brackets and negations that may be nested. Nobody writes or nests as
+#: many by hand.
+MAX_LENGTH, MAX_DEPTH = 100_000, 100
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ def read_query(question: str | Formula) -> Query:
     """Read a question, unless it is a formula already."""
     if not isinstance(question, str):
         return Query(question)
+    _check_length(question)
     if is_sparql(question):
         return Query(*from_sparql(question))
     formula = parse_any(question)
@@ -82,12 +84,20 @@ def read_query(question: str | Formula) -> Query:
 
 def parse_any(text: str) -> Formula:
     """Read a formula, with or without `?`."""
+    _check_length(text)
     parser = _Parser(text)
     if parser.accept("end", ""):
         raise QueryError("the formula is empty")
     formula = parser.formula()
     parser.expect("end", "", "the end, & or |")
     return formula
+
+
+def _check_length(text: str) -> None:
+    if len(text) > MAX_LENGTH:
+        raise QueryError(
+            f"the formula has {len(text):,} characters; at most {MAX_LENGTH:,} can be read"
+        )
 
 
 class _Parser:
@@ -116,11 +126,12 @@ class _Parser:
     def error(self, message: str) -> QueryError:
         """A mistake at the next token, with a hint at the two that users make most."""
         before, token = self.tokens[self.position - 1], self.next
-        name = "the end" if token.kind == "end" else repr(token.value or "?")
+        name = "the end" if token.kind == "end" else repr(short(token.value or "?"))
         if {before.value.lower(), token.value.lower()} & {"and", "or", "not"}:
             name += "; write & for and, | for or, ! for not"
         elif before.kind == token.kind == "name":
-            name += f'; a name with spaces is written in quotes: "{before.value} {token.value}"'
+            together = short(f"{before.value} {token.value}")
+            name += f'; a name with spaces is written in quotes: "{together}"'
         return QueryError(f"{message}, found {name}", self.text, token.column)
 
     def formula(self) -> Formula:

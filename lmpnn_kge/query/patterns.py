@@ -12,9 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
-from lmpnn_kge.errors import QueryError
+from lmpnn_kge.errors import QueryError, one_line
 from lmpnn_kge.query.formula import (
     FREE,
     Atom,
@@ -29,6 +27,7 @@ from lmpnn_kge.query.formula import (
     terms,
 )
 from lmpnn_kge.query.parser import parse_any
+from lmpnn_kge.settings.yaml_text import NO_YAML, read_yaml
 
 #: The 14 types of BetaE, in the order of the tables in the literature.
 BETAE = {
@@ -141,9 +140,9 @@ def named_patterns(*files: str | Path) -> dict[str, Pattern]:
 
 def _read(file: Path) -> Mapping[str, str]:
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise QueryError(f"{file} cannot be read: {' '.join(str(error).split())}") from error
+        content = read_yaml(file.read_text(encoding="utf-8"))
+    except (OSError, *NO_YAML) as error:
+        raise QueryError(f"{file} cannot be read: {one_line(error)}") from error
     if not isinstance(content, dict) or not all(
         isinstance(name, str) and isinstance(text, str) for name, text in content.items()
     ):

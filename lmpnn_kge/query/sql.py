@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lmpnn_kge.query.compiler import Bucket, Compiler, Factor, column_of, without_equalities
+from lmpnn_kge.query.compiler import Bucket, Compiler, column_of, without_equalities
 from lmpnn_kge.query.formula import FREE, Constant, Term, Variable
+from lmpnn_kge.query.items import Factor
 from lmpnn_kge.query.normal_form import Conjunct, normalise, substitute
 from lmpnn_kge.query.patterns import Pattern
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lmpnn_kge.errors import LmpnnError
-from lmpnn_kge.files import distinct_names, write_file
+from lmpnn_kge.files import check_file, distinct_names, write_file
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.reports.document import Block, Document, Heading, to_html, to_markdown
 from lmpnn_kge.reports.published import published_graph
@@ -44,8 +45,11 @@ def write_report(
     out is a folder, for report.html, report.md and the plots, or one file: NAME.html, which needs
     no other file, or NAME.md with its plots in the same folder. `make_report` explains the rest.
     """
+    out = Path(out)
+    if not out.is_file():  # a file is replaced, or refused below
+        check_file(out if out.suffix in (".html", ".md") and not out.is_dir() else out / STEM)
     document = make_report(folders, title=title, sections=sections, beside=beside, against=against)
-    contents, last = _files(document, Path(out))
+    contents, last = _files(document, out)
     try:
         last.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -104,7 +108,7 @@ def make_report(
 def _read(folders: Folders) -> Runs:
     if isinstance(folders, Mapping):
         return {name: read_run(folder) for name, folder in folders.items()}
-    paths = list({Path(folder).resolve(): Path(folder) for folder in folders}.values())
+    paths = list({os.path.realpath(folder): Path(folder) for folder in folders}.values())
     return {name: read_run(path) for name, path in zip(distinct_names(paths), paths, strict=True)}
 
 

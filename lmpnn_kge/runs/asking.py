@@ -10,6 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.methods.method import Method
@@ -49,6 +50,7 @@ class Asking:
     candidates: Candidates = "typed-first"
     explaining: Explaining | None = None
     witnesses: int = 1  # reasons for each answer, if they are explained
+    timeout: float | None = None  # seconds for each question
 
     @property
     def method(self) -> Method:
@@ -80,10 +82,11 @@ class Asking:
         """Answer questions of one pattern together or, if that is refused, one by one.
 
         The graph refuses to try too many combinations of entities, which depends on the number of
-        questions.
+        questions, and so does the time that they take.
         """
         try:
-            return [*self._answer_together(questions)]
+            with time_limit(self.timeout):
+                return [*self._answer_together(questions)]
         except QueryError as error:
             if len(questions) == 1:
                 return [error]

@@ -10,9 +10,10 @@ import numpy.typing as npt
 import torch
 
 from lmpnn_kge.graph.vocabulary import Vocabulary
+from lmpnn_kge.query.explain import Witness, explain
 from lmpnn_kge.query.formula import Formula
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.query.reason import Reason, Witness, explain
+from lmpnn_kge.query.reason import Reason
 from lmpnn_kge.runs.knowledge import Knowledge
 from lmpnn_kge.search.edges import EdgeProbability
 from lmpnn_kge.search.solve import Solver

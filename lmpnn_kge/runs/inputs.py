@@ -13,6 +13,7 @@ from lmpnn_kge.errors import CheckpointError, DatasetError, RunError
 from lmpnn_kge.files import relative
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
+from lmpnn_kge.leftovers import restore
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.renumber import renumber_store
@@ -138,11 +139,17 @@ def _not_found(name: str | None, checkpoint: Path) -> str:
     )
 
 
-def _queries_beside(graph: KnowledgeGraph, listener: Listener) -> QueryStore:
-    """The query store beside a graph's folder or file; sampled first if there is none."""
+def queries_beside(graph: KnowledgeGraph) -> Path:
+    """The folder of the queries that belong to a graph's folder or file."""
     dataset = graph.folder.resolve()
     name = dataset.name if dataset.is_dir() else graph.name  # a file: its name without the ending
-    folder = dataset.with_name(f"{name}-queries")
+    return dataset.with_name(f"{name}-queries")
+
+
+def _queries_beside(graph: KnowledgeGraph, listener: Listener) -> QueryStore:
+    """The query store beside a graph's folder or file; sampled first if there is none."""
+    folder = queries_beside(graph)
+    restore(folder)
     if folder.exists():
         store = QueryStore.open(folder)
         sampled_from = store.provenance.get(GRAPH)
@@ -152,7 +159,7 @@ def _queries_beside(graph: KnowledgeGraph, listener: Listener) -> QueryStore:
                 "or give queries with --queries DIR"
             )
         return store
-    if not os.access(dataset.parent, os.W_OK):  # found out before the sampling, not after
+    if not os.access(folder.parent, os.W_OK):  # found out before the sampling, not after
         raise DatasetError(
             f"queries cannot be written beside {graph.folder}; make them elsewhere with "
             "`lmpnn-kge sample` and give their folder with --queries DIR"

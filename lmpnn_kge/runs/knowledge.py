@@ -14,8 +14,9 @@ from lmpnn_kge.graph.answers import Mask
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.triples import Triples
 from lmpnn_kge.graph.vocabulary import Int64s, Rows, Vocabulary
+from lmpnn_kge.once import once
+from lmpnn_kge.query.explain import Witness
 from lmpnn_kge.query.formula import Formula
-from lmpnn_kge.query.reason import Witness
 from lmpnn_kge.runs.questions import Batch, Question, atoms_of_answer
 from lmpnn_kge.search.facts import Facts
 
@@ -31,7 +32,7 @@ class Knowledge:
     vocabulary: Vocabulary
     device: torch.device
 
-    @cached_property
+    @once
     def facts(self) -> Facts:
         """The training edges between entities of the run."""
         names = self.vocabulary

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 
 from lmpnn_kge.errors import ConfigError, LmpnnError, RunError, choices, one_line
@@ -22,7 +23,10 @@ from lmpnn_kge.settings.kinds import CqdSettings, SearchSettings
 
 @dataclass(frozen=True, eq=False)
 class Methods:
-    """The ways to answer with one network and one graph, kept for what they remember."""
+    """The ways to answer with one network and one graph, kept for what they remember.
+
+    Threads that ask for a method at the same time get the same one: it is fitted once.
+    """
 
     network: LmpnnMethod
     vocabulary: Vocabulary
@@ -30,6 +34,7 @@ class Methods:
     fitting: Fitting | None  # likewise
     _made: dict[str, FittedMethod] = field(default_factory=dict, repr=False)
     _edges: list[EdgeProbability] = field(default_factory=list, repr=False)  # once opened
+    _making: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def get(self, name: str | None, listener: Listener) -> FittedMethod:
         """A method by its name, or the best that there is; ConfigError for an unknown name."""
@@ -37,8 +42,9 @@ class Methods:
             return self._best(listener)
         if name not in OF_RUN:
             raise ConfigError(f"there is no method {name!r} to ask with; {choices(name, OF_RUN)}")
-        if name not in self._made:
-            self._made[name] = self._make(name, listener)
+        with self._making:
+            if name not in self._made:
+                self._made[name] = self._make(name, listener)
         return self._made[name]
 
     def explaining(self, fitted: FittedMethod, listener: Listener) -> Explaining:
@@ -48,8 +54,9 @@ class Methods:
         if not isinstance(fitted.method, Search | Hybrid):
             fitted = self.get(SEARCH, listener)
         assert isinstance(fitted.method, Search | Hybrid)
-        if not self._edges:
-            self._edges.append(fitting.edges(listener).probability)
+        with self._making:
+            if not self._edges:
+                self._edges.append(fitting.edges(listener).probability)
         return Explaining(self.vocabulary, self.knowledge, fitted.method.solver, self._edges[0])
 
     def _best(self, listener: Listener) -> FittedMethod:

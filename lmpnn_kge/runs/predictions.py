@@ -118,6 +118,7 @@ class Predictions(Sequence[Prediction]):
         selected = ", ".join(f"{name}::{type_} AS {name}" for name, type_ in types.items())
         with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
             file = Path(folder, "predictions")
+            connection.execute("SET enable_progress_bar = false")  # it is drawn on stdout
             connection.register("predictions", data)
             connection.execute(
                 f"COPY (SELECT {selected} FROM predictions) TO ? ({FORMATS[format]})", [str(file)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,12 +16,16 @@ from lmpnn_kge.backbones.checkpoint import Validation
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.discovery import backbone_class as load_class
 from lmpnn_kge.backbones.libkge.write import write_checkpoint
-from lmpnn_kge.backbones.link_prediction import Ranking
+from lmpnn_kge.backbones.link_prediction import Ranking, rank_triples
 from lmpnn_kge.backbones.messages import ScoreType
+from lmpnn_kge.backbones.open import open_backbone
 from lmpnn_kge.backbones.safetensors import save_backbone
 from lmpnn_kge.device import choose_device, describe_device
-from lmpnn_kge.errors import RunError
+from lmpnn_kge.errors import LmpnnError, RunError
+from lmpnn_kge.files import check_file, remove_folder
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+from lmpnn_kge.graph.triples import SPLITS
+from lmpnn_kge.leftovers import remove_leftovers
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.settings.files import files_for_score, load_settings
 from lmpnn_kge.settings.kinds import PretrainSettings
@@ -60,9 +63,14 @@ def pretrain(
     Returns its link prediction on test, or None if the graph has no test triples. The state is kept
     in FILE.training until the file is written; resume continues from there.
     """
+    check_file(file)
     file = Path(file)
     state = Path(f"{file}.training")
+    remove_leftovers(state)
     if file.exists() and not is_run(state):
+        graph = KnowledgeGraph.of(dataset)
+        if resume and (finished := _finished(file, backbone, graph)):
+            return _ranking(finished, graph)
         raise RunError(f"{file} exists already; remove it, or write to another file")
     if is_run(state) and not resume:
         raise RunError(
@@ -103,8 +111,28 @@ def pretrain(
         best, epoch = task.best(loop.folder)
         _write(best, file, backbone, graph.name, epoch, loop.state.history)
         ranking = task.rank(best, "test") if len(task.triples["test"]) else None
-    shutil.rmtree(state)
+        remove_folder(folder.path)
     return ranking
+
+
+def _finished(file: Path, backbone: str, graph: KnowledgeGraph) -> Backbone | None:
+    """The embedding in a file, if it is a finished training of this backbone on this graph.
+
+    A process may have been killed after it had written the file and before it could say so.
+    """
+    try:
+        opened = open_backbone(file, backbone)
+    except LmpnnError:
+        return None
+    fits = opened.has_names and opened.vocabulary.has_ids_of(graph.vocabulary)
+    return opened if fits else None
+
+
+def _ranking(backbone: Backbone, graph: KnowledgeGraph) -> Ranking | None:
+    """Filtered link prediction on test; None if the graph has no test triples."""
+    test = graph.triples("test")
+    known = np.concatenate([graph.triples(split) for split in SPLITS])
+    return rank_triples(backbone, test, known) if len(test) else None
 
 
 def _train(

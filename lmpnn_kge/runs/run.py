@@ -16,6 +16,7 @@ from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.open import build, find_backbone, read_checkpoint
 from lmpnn_kge.device import choose_device
 from lmpnn_kge.errors import ConfigError, QueryError, RunError, choices
+from lmpnn_kge.files import relative
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.listener import SILENT, Listener
@@ -25,6 +26,7 @@ from lmpnn_kge.methods.names import LMPNN
 from lmpnn_kge.methods.rank import rank_split
 from lmpnn_kge.methods.ranks import Ranks
 from lmpnn_kge.methods.results import Results
+from lmpnn_kge.once import once
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.renumber import renumber_store
 from lmpnn_kge.queries.store import QueryStore
@@ -42,7 +44,7 @@ from lmpnn_kge.runs.questions import Batch, Question
 from lmpnn_kge.settings.kinds import TrainSettings, UnionMode
 from lmpnn_kge.training.folder import RUN, STATE, RunFolder
 from lmpnn_kge.training.lmpnn import MODEL, load_best
-from lmpnn_kge.training.provenance import QueriesSource, RunProvenance, file_hash
+from lmpnn_kge.training.provenance import QueriesSource, RunProvenance, file_hash, located_path
 from lmpnn_kge.training.resume import epochs_done, is_finished
 
 #: Many formulas; a text by itself is not among them, although it is a sequence of texts.
@@ -59,6 +61,7 @@ class Run:
     dataset: KnowledgeGraph | Path | None  # its graph, or the folder of it, if that is found
     notes: tuple[str, ...] = ()
     other_checkpoint: str | None = None  # its hash, if it is not that of the training
+    recorded_graph: str | None = None  # the fingerprint that its graph must have
 
     @classmethod
     def open(
@@ -92,7 +95,8 @@ class Run:
                 f"{run.settings.epochs} epochs are done; `train --resume` continues it"
             )
         method = LmpnnMethod.of(model, run.settings)
-        return cls(run, method, vocabulary, graph, tuple(notes), other_hash)
+        recorded_graph = run.provenance.graph if dataset is None else None
+        return cls(run, method, vocabulary, graph, tuple(notes), other_hash, recorded_graph)
 
     def __repr__(self) -> str:
         source = self.folder.provenance
@@ -103,10 +107,21 @@ class Run:
     def backbone(self) -> Backbone:
         return self.method.model.backbone
 
-    @cached_property
+    @once
     def graph(self) -> KnowledgeGraph | None:
-        """The graph of the run; None if its folder cannot be found."""
-        return KnowledgeGraph.open(self.dataset) if isinstance(self.dataset, Path) else self.dataset
+        """The graph of the run; None if its folder cannot be found.
+
+        RunError if it is not the graph that the run was trained on, unless it was given.
+        """
+        if not isinstance(self.dataset, Path):
+            return self.dataset
+        graph = KnowledgeGraph.open(self.dataset)
+        if self.recorded_graph not in (None, graph.fingerprint):
+            raise RunError(
+                f"{relative(self.dataset)} has changed since {self.folder.path} was trained on it; "
+                "restore it, or give a graph to use instead with --dataset DIR"
+            )
+        return graph
 
     @cached_property
     def results(self) -> Results | None:
@@ -213,6 +228,7 @@ class Run:
         method: str | None = None,
         candidates: Candidates = "typed-first",
         explain: int = 0,
+        timeout: float | None = None,
         listener: Listener = SILENT,
     ) -> AnswerList: ...
 
@@ -227,6 +243,7 @@ class Run:
         method: str | None = None,
         candidates: Candidates = "typed-first",
         explain: int = 0,
+        timeout: float | None = None,
         listener: Listener = SILENT,
     ) -> list[AnswerList]: ...
 
@@ -240,6 +257,7 @@ class Run:
         method: str | None = None,
         candidates: Candidates = "typed-first",
         explain: int = 0,
+        timeout: float | None = None,
         listener: Listener = SILENT,
     ) -> AnswerList | list[AnswerList]:
         """The k best answers to a formula, each marked as known or predicted by the graph.
@@ -256,7 +274,10 @@ class Run:
         way to answer: lmpnn, search, hybrid or cqd-beam; by default hybrid, if the graph is found.
         candidates says what happens to entities that no training edge of a relation has at the
         place of `?`: they are ranked last (`typed-first`), omitted (`typed`) or ranked by score
-        like all others (`any`). explain is the number of reasons to give for each answer.
+        like all others (`any`). explain is the number of reasons to give for each answer. timeout
+        is in seconds for each formula, without the time to fit a method; None sets no limit.
+
+        Any number of threads can ask at the same time.
         """
         many = isinstance(formula, list | tuple)
         results = self.ask_each(
@@ -267,6 +288,7 @@ class Run:
             method=method,
             candidates=candidates,
             explain=explain,
+            timeout=timeout,
             listener=listener,
         )
         answers = []
@@ -286,6 +308,7 @@ class Run:
         method: str | None = None,
         candidates: Candidates = "typed-first",
         explain: int = 0,
+        timeout: float | None = None,
         listener: Listener = SILENT,
     ) -> list[AnswerList | QueryError]:
         """`ask` for many formulas; a wrong one has its error in place of its answers."""
@@ -306,7 +329,15 @@ class Run:
         fitted = methods.get(method, listener)
         explaining = methods.explaining(fitted, listener) if explain else None
         asking = Asking(
-            self.vocabulary, fitted, knowledge, k, predicted, candidates, explaining, explain
+            self.vocabulary,
+            fitted,
+            knowledge,
+            k,
+            predicted,
+            candidates,
+            explaining,
+            explain,
+            timeout,
         )
         return asking.ask(formulas)
 
@@ -331,7 +362,7 @@ class Run:
             raise RunError("the graph of the run is not found; give its folder with --dataset DIR")
         return predict_missing(self.backbone, self.graph, wanted, listener)
 
-    @cached_property
+    @once
     def _knowledge(self) -> Knowledge | None:
         """What the run's own graph knows."""
         return None if self.graph is None else self._knowledge_of(self.graph)
@@ -339,7 +370,7 @@ class Run:
     def _knowledge_of(self, graph: KnowledgeGraph) -> Knowledge:
         return Knowledge(graph, self.vocabulary, self.method.device)
 
-    @cached_property
+    @once
     def _methods(self) -> Methods:
         """The ways to answer, with the run's own graph."""
         return self._methods_of(self._knowledge, kept=True)
@@ -376,7 +407,7 @@ def find_moved(recorded: str | Path, run: Path) -> Path:
 
     If there is neither, the recorded path, so that opening it says what is missing.
     """
-    path = Path(recorded)
+    path = located_path(str(recorded), run)
     if path.exists():
         return path
     here = run.resolve()
@@ -396,7 +427,7 @@ def _find_checkpoint(
     file = find_moved(recorded.file, run.path) if given is None else Path(given)
     if not file.is_file():
         raise RunError(
-            f"the checkpoint of {run.path} is not at {given or recorded.file}; say where it is "
+            f"the checkpoint of {run.path} is not at {file}; say where it is "
             "with --checkpoint FILE (in Python: checkpoint=)"
         )
     sha256 = file_hash(file)

@@ -11,11 +11,12 @@ import torch
 from lmpnn_kge.device import choose_device, choose_precision, describe_device
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.files import relative
+from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.rank import evaluate
-from lmpnn_kge.runs.inputs import Inputs, gather
+from lmpnn_kge.runs.inputs import Inputs, gather, queries_beside
 from lmpnn_kge.runs.kept import TEST
 from lmpnn_kge.runs.run import Run, find_moved, precision
 from lmpnn_kge.settings.files import DEFAULT, load_config
@@ -55,7 +56,7 @@ def train(
         checkpoint = checkpoint or find_moved(source.checkpoint.file, before.path)
         backbone = backbone or source.backbone
         dataset = dataset or (source.dataset and find_moved(source.dataset, before.path))
-        queries = queries or find_moved(source.queries.folder, before.path)
+        queries = queries or _recorded_queries(before, dataset)
     elif out is not None:
         check_new(out)
     if checkpoint is None:
@@ -69,6 +70,16 @@ def train(
     if before is not None and config is None:  # settings that are not given stay as they were
         wanted = changed_settings(before.settings, wanted, settings or {})
     return train_on(inputs, wanted, out, device=device, resume=resume, listener=listener)
+
+
+def _recorded_queries(
+    run: RunFolder[TrainSettings, RunProvenance], dataset: str | Path | None
+) -> Path | None:
+    """The queries of a run; None if they are gone, but can be sampled beside its graph again."""
+    folder = find_moved(run.provenance.queries.folder, run.path)
+    if dataset is None or folder.exists():
+        return folder
+    return None if folder.name == queries_beside(KnowledgeGraph.of(dataset)).name else folder
 
 
 def train_on(
@@ -127,6 +138,7 @@ def provenance_of(inputs: Inputs, settings: TrainSettings, device: torch.device)
         precision="bf16" if dtype == torch.bfloat16 else "fp32",
         checkpoint=inputs.checkpoint,
         queries=inputs.queries,
+        graph=None if inputs.graph is None else inputs.graph.fingerprint,
     )
 
 

@@ -17,6 +17,7 @@ from enum import IntEnum
 import torch
 from torch import Tensor
 
+from lmpnn_kge.deadline import check_time
 from lmpnn_kge.query.formula import Atom, Term, Variable
 from lmpnn_kge.query.normal_form import Conjunct, SignedAtom
 from lmpnn_kge.search.logic import UNREACHED, Logic, deny
@@ -92,6 +93,7 @@ class Solver:
 
     def parts(self, conjunct: Conjunct, batch: Batch, target: Variable | None) -> list[Part]:
         """The conditions on the target that are left when all other variables are eliminated."""
+        check_time()
         on: dict[Variable | None, list[Part]] = {}
         links: list[Item] = []
         items: tuple[Item, ...] = (*conjunct.literals, *conjunct.groups)
@@ -104,6 +106,7 @@ class Solver:
                 on.setdefault(variable, []).append(self._part(item, batch, variable))
         left = [v for v in conjunct.bound if v not in batch.values and v != target]
         while left:
+            check_time()
             # A variable that has conditions first: what it says of its neighbour is sharper.
             variable = min(left, key=lambda v: (len(_neighbours(v, links, batch)), v not in on))
             neighbours = _neighbours(variable, links, batch)

@@ -7,10 +7,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from lmpnn_kge.query.explain import Witness
 from lmpnn_kge.query.formula import FREE, Term, Variable, connected_to
 from lmpnn_kge.query.normal_form import Conjunct, normalise, scoped
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.query.reason import Witness
 from lmpnn_kge.search.logic import IMPOSSIBLE
 from lmpnn_kge.search.search import make_batch
 from lmpnn_kge.search.solve import CERTAIN, Batch, Solver

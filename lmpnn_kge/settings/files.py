@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from lmpnn_kge.errors import ConfigError, choices, one_line
+from lmpnn_kge.errors import ConfigError, choices, one_line, short
 from lmpnn_kge.settings.kinds import Settings, TrainSettings
-from lmpnn_kge.settings.values import NO_YAML, S, make_settings, yaml_value
+from lmpnn_kge.settings.values import S, make_settings, yaml_value
+from lmpnn_kge.settings.yaml_text import NO_YAML, read_yaml
 
 #: The folder of the shipped configurations: in an installed package, and in a checkout.
 FOLDERS = (Path(__file__).parents[1] / "configs", Path(__file__).parents[2] / "configs")
@@ -89,7 +88,7 @@ def find_file(folder: str, name: str | Path, what: str) -> Path:
     if Path(name).suffix in (".yaml", ".yml"):
         return Path(name)
     raise ConfigError(
-        f"no {what} is called {str(name)!r}; {choices(str(name), known)}, "
+        f"no {what} is called {short(str(name))!r}; {choices(str(name), known)}, "
         "or a file that ends in .yaml"
     )
 
@@ -97,7 +96,7 @@ def find_file(folder: str, name: str | Path, what: str) -> Path:
 def read_mapping(file: Path) -> dict[Any, Any]:
     """The content of a YAML file of `key: value` lines."""
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = read_yaml(file.read_text(encoding="utf-8"))
     except (OSError, *NO_YAML) as error:
         raise ConfigError(f"{file} cannot be read: {one_line(error)}") from error
     if content is None:

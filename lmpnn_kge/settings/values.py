@@ -10,11 +10,9 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import yaml
 
-from lmpnn_kge.errors import ConfigError, choices, short
+from lmpnn_kge.errors import ConfigError, choices, one_line, short
 from lmpnn_kge.settings.kinds import Settings
-
-#: What the YAML library raises for text that is not YAML.
-NO_YAML = (yaml.YAMLError, ValueError, RecursionError)
+from lmpnn_kge.settings.yaml_text import NO_YAML, read_yaml
 
 S = TypeVar("S", bound=Settings)
 
@@ -24,7 +22,7 @@ def make_settings(kind: type[S], values: Mapping[str, Any]) -> S:
     kinds = {field.name: get_type_hints(kind)[field.name] for field in dataclasses.fields(kind)}
     for key in values:
         if key not in kinds:
-            raise ConfigError(f"there is no setting {short(key)!r}; {choices(str(key), kinds)}")
+            raise ConfigError(f"there is no setting {short(key)!r}; {choices(short(key), kinds)}")
     missing = [key for key in kinds if key not in values]
     if missing:
         raise ConfigError(f"settings are missing: {', '.join(missing)}")
@@ -38,8 +36,8 @@ def _typed(key: str, value: Any, kind: Any) -> Any:
             return None
         (kind,) = set(get_args(kind)) - {type(None)}
     if get_origin(kind) is Literal:
-        if value not in get_args(kind):
-            raise ConfigError(f"{key} is {short(value)!r}; {choices(str(value), get_args(kind))}")
+        if not isinstance(value, str) or value not in get_args(kind):
+            raise ConfigError(f"{key} is {short(value)!r}; {choices(short(value), get_args(kind))}")
         return value
     if kind is float and isinstance(value, int | str) and not isinstance(value, bool):
         with contextlib.suppress(ValueError, OverflowError):
@@ -60,9 +58,11 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
         if not equals:
             raise ConfigError(f"{short(text)!r} is not a setting: write key=value")
         try:
-            settings[key.strip()] = yaml.safe_load(value)
+            settings[key.strip()] = read_yaml(value)
         except NO_YAML as error:
-            raise ConfigError(f"the value of {short(text)!r} is not YAML") from error
+            raise ConfigError(
+                f"the value of {short(text)!r} is not YAML: {one_line(error)}"
+            ) from error
     return settings
 
 

@@ -29,7 +29,7 @@ from lmpnn_kge.tables.methods import PlannedMethod, plan_methods
 from lmpnn_kge.tables.plan import Job, PlannedRow, check_seeds, gather_all, jobs_of, plan_rows
 from lmpnn_kge.tables.section import TableRow, table_section
 from lmpnn_kge.training.folder import RUN, RunFolder, check_new, is_run
-from lmpnn_kge.training.provenance import Software
+from lmpnn_kge.training.provenance import Software, recorded_path
 
 if TYPE_CHECKING:
     import torch
@@ -172,7 +172,10 @@ def _write(
         for row in rows
     }
     origins |= {
-        other.label: {"method": other.method, "checkpoint": other.inputs.checkpoint.file}
+        other.label: {
+            "method": other.method,
+            "checkpoint": recorded_path(other.inputs.checkpoint.file, folder),
+        }
         for other in methods
     }
     content = {

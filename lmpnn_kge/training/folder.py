@@ -12,35 +12,33 @@ test-merge.json     the same with disjunctions merged (or test-dnf.json), if a t
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import yaml
-
 from lmpnn_kge.errors import ConfigError, FileError, RunError, one_line, short
-from lmpnn_kge.files import UNFINISHED, atomic_folder, check_target, write_file
+from lmpnn_kge.files import atomic_folder, check_target, write_file
 from lmpnn_kge.graph.vocabulary import Vocabulary
+from lmpnn_kge.leftovers import lock, remove_leftovers_in
 from lmpnn_kge.settings.kinds import PretrainSettings, TrainingSettings, TrainSettings
-from lmpnn_kge.settings.values import NO_YAML, make_settings, to_yaml
+from lmpnn_kge.settings.values import make_settings, to_yaml
+from lmpnn_kge.settings.yaml_text import NO_YAML, read_yaml
 from lmpnn_kge.training.provenance import PretrainProvenance, Provenance, RunProvenance
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-fcntl: Any
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
-
 FORMAT = 1
 
-#: The files of a training: where it stands, and a line for every epoch.
-STATE, METRICS = "state.safetensors", "metrics.jsonl"
+#: The files of a training: where it stands, a line for every epoch, and the names of its rows.
+STATE, METRICS, NAMES = "state.safetensors", "metrics.jsonl", "names.json"
+
+#: The key of the checksum among the facts of a file of tensors.
+CHECKSUM = "sha256"
 
 S = TypeVar("S", bound=TrainingSettings)
 P = TypeVar("P", bound=Provenance)
@@ -82,8 +80,10 @@ class RunFolder(Generic[S, P]):
         names = {} if vocabulary is None else vocabulary.to_json()
         with atomic_folder(path) as aside:
             (aside / "config.yaml").write_text(to_yaml(settings), encoding="utf-8")
-            (aside / "names.json").write_text(json.dumps(names) + "\n")
-            content = {"kind": kind.mark, "format": FORMAT, **provenance.to_json()}
+            text = json.dumps(names) + "\n"
+            (aside / NAMES).write_text(text)
+            content = {"kind": kind.mark, "format": FORMAT, **provenance.to_json(path)}
+            content["names_sha256"] = hashlib.sha256(text.encode()).hexdigest()
             (aside / "run.json").write_text(json.dumps(content, indent=1) + "\n")
         return cls(path, settings, provenance)
 
@@ -109,7 +109,7 @@ class RunFolder(Generic[S, P]):
             raise RunError(f"{path / 'run.json'} is damaged: {one_line(error)}") from error
         try:
             text = (path / "config.yaml").read_text(encoding="utf-8")
-            settings = make_settings(kind.settings, yaml.safe_load(text))
+            settings = make_settings(kind.settings, read_yaml(text))
         except (OSError, ConfigError, TypeError, *NO_YAML) as error:
             raise RunError(f"{path / 'config.yaml'} is damaged: {one_line(error)}") from error
         return cls(path, settings, provenance)
@@ -136,11 +136,15 @@ class RunFolder(Generic[S, P]):
 
     def vocabulary(self) -> Vocabulary:
         """The names of the backbone's rows."""
-        content = self.read_json("names.json")
+        file = self.path / NAMES
+        content = self.read_json(NAMES)
+        recorded = _read_mark(self.path).get("names_sha256")  # older versions did not record it
+        if recorded is not None and hashlib.sha256(file.read_bytes()).hexdigest() != recorded:
+            raise RunError(f"{file} is damaged: its checksum is not that of run.json")
         try:
             return Vocabulary.from_json(content)
-        except (KeyError, TypeError, ValueError) as error:
-            raise RunError(f"{self.path / 'names.json'} is damaged: {one_line(error)}") from error
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise RunError(f"{file} is damaged: {one_line(error)}") from error
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -151,15 +155,10 @@ class RunFolder(Generic[S, P]):
         """
         with (self.path / "run.json").open("rb") as stream:
             try:
-                if fcntl is not None:
-                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(stream.fileno())
             except BlockingIOError as error:
                 raise RunError(f"{self.path} is being trained by another process") from error
-            except OSError:
-                pass  # a file system without locks
-            for leftover in self.path.glob(f".*{UNFINISHED}"):
-                with suppress(OSError):
-                    leftover.unlink()
+            remove_leftovers_in(self.path)
             yield
 
     def write(self, name: str, content: bytes) -> None:
@@ -172,12 +171,17 @@ class RunFolder(Generic[S, P]):
     def write_json(self, name: str, content: Any) -> None:
         self.write(name, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
 
-    def write_tensors(self, name: str, tensors: Mapping[str, Tensor], facts: Any) -> None:
-        """Write tensors and JSON facts to one file."""
+    def write_tensors(
+        self, name: str, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]
+    ) -> None:
+        """Write tensors and JSON facts to one file, with a checksum of the tensors."""
         from safetensors.torch import save
 
         on_cpu = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
-        self.write(name, save(on_cpu, {"facts": json.dumps(facts)}))
+        # One key, because safetensors writes several in any order, and the same run must give the
+        # same bytes.
+        metadata = {"facts": json.dumps({**facts, CHECKSUM: _tensor_hash(on_cpu)})}
+        self.write(name, save(on_cpu, metadata))
 
     def remove(self, name: str) -> None:
         try:
@@ -195,12 +199,15 @@ class RunFolder(Generic[S, P]):
         """Read what `write_tensors` wrote."""
         with self._tensors(name) as content:
             tensors = {key: content.get_tensor(key) for key in content.keys()}  # noqa: SIM118
-            return tensors, json.loads(content.metadata()["facts"])
+            facts, checksum = _facts(content)
+            if checksum is not None and _tensor_hash(tensors) != checksum:
+                raise ValueError("its numbers have changed since it was written")
+            return tensors, facts
 
     def read_facts(self, name: str) -> Any:
         """Read only the facts of what `write_tensors` wrote."""
         with self._tensors(name) as content:
-            return json.loads(content.metadata()["facts"])
+            return _facts(content)[0]
 
     @contextmanager
     def _tensors(self, name: str) -> Iterator[Any]:
@@ -210,8 +217,30 @@ class RunFolder(Generic[S, P]):
         try:
             with safe_open(file, "pt") as content:
                 yield content
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        except (
+            OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError,
+            RecursionError,
+        ) as error:  # fmt: skip
             raise RunError(f"{file} is damaged or missing: {one_line(error)}") from error
+
+
+def _facts(content: Any) -> tuple[dict[str, Any], str | None]:
+    """The facts in a file of tensors, and its checksum, which older versions did not record."""
+    facts = json.loads(content.metadata()["facts"])
+    if not isinstance(facts, dict):
+        raise ValueError("its facts are not a mapping")
+    return facts, facts.pop(CHECKSUM, None)
+
+
+def _tensor_hash(tensors: Mapping[str, Tensor]) -> str:
+    """A hash of the names and the numbers of tensors."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode("utf-8", "surrogatepass") + b"\0")
+        digest.update(tensors[name].contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def check_new(path: str | Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
 import platform
 import shlex
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -29,6 +31,40 @@ def file_hash(file: str | Path) -> str:
         while part := stream.read(2**20):
             digest.update(part)
     return digest.hexdigest()
+
+
+def recorded_path(path: str | Path, folder: Path) -> str:
+    """A path as a file in a folder records it: relative, or at least without a user's name.
+
+    It is relative if both are in one project, which is below the first two folders of a system.
+    """
+    target, base = Path(path).absolute(), folder.resolve()
+    try:
+        shared = Path(os.path.commonpath([target, base]))
+    except ValueError:  # two drives
+        return str(target)
+    if len(shared.parts) > 2:
+        return os.path.relpath(target, base)
+    return _without_home(str(target))
+
+
+def located_path(recorded: str, folder: Path) -> Path:
+    """The path that a file in a folder records."""
+    path = Path(recorded)
+    if recorded.startswith("~"):
+        with suppress(RuntimeError):  # nobody has this home
+            return path.expanduser()
+    return path if path.is_absolute() else Path(os.path.normpath(folder.resolve() / path))
+
+
+def _without_user(text: str) -> str:
+    """Text in which paths below the current folder and below the user's home are short."""
+    return _without_home(text.replace(f"{Path.cwd()}{os.sep}", ""))
+
+
+def _without_home(text: str) -> str:
+    home = os.path.expanduser("~")
+    return text.replace(f"{home}{os.sep}", f"~{os.sep}") if len(home) > 1 else text
 
 
 @dataclass(frozen=True)
@@ -83,11 +119,12 @@ class Software:
         return cls(
             made_by=f"lmpnn-kge {versions['lmpnn-kge']}",
             versions={"python": platform.python_version(), **versions},
-            command=shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+            command=shlex.join([Path(sys.argv[0]).name, *map(_without_user, sys.argv[1:])]),
             **facts,
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, folder: Path | None = None) -> dict[str, Any]:
+        """All facts; the paths of inputs are relative to a folder, if one is given."""
         return dataclasses.asdict(self)
 
 
@@ -97,6 +134,12 @@ class Provenance(Software):
 
     backbone: str  # the name of its plugin
     dataset: str | None  # the folder of its graph
+
+    def to_json(self, folder: Path | None = None) -> dict[str, Any]:
+        facts = super().to_json()
+        if folder is not None:
+            facts["dataset"] = self.dataset and recorded_path(self.dataset, folder)
+        return facts
 
     def differences(self, other: Self) -> list[str]:
         """The inputs of another provenance that are not those of this one."""
@@ -128,6 +171,14 @@ class RunProvenance(Provenance):
     precision: str  # fp32 or bf16
     checkpoint: CheckpointSource
     queries: QueriesSource
+    graph: str | None = None  # the fingerprint of its graph, if it has one
+
+    def to_json(self, folder: Path | None = None) -> dict[str, Any]:
+        facts = super().to_json(folder)
+        if folder is not None:
+            for source, key in (("checkpoint", "file"), ("queries", "folder")):
+                facts[source][key] = recorded_path(facts[source][key], folder)
+        return facts
 
     @classmethod
     def now(cls, **facts: Any) -> Self:
@@ -139,6 +190,8 @@ class RunProvenance(Provenance):
             differing.append(f"the checkpoint {other.checkpoint.file}")
         if self.queries.sha256 != other.queries.sha256:
             differing.append(f"the queries {other.queries.folder}")
+        if None not in (self.graph, other.graph) and self.graph != other.graph:
+            differing.append(f"the graph {other.dataset}")
         return differing
 
     @classmethod
@@ -151,6 +204,7 @@ class RunProvenance(Provenance):
             "started": _text(content, "started", ""),
             "device": _text(content, "device", ""),
             "precision": _text(content, "precision"),
+            "graph": _text(content, "graph") if content.get("graph") is not None else None,
             "checkpoint": CheckpointSource(
                 _text(checkpoint, "file"),
                 _text(checkpoint, "sha256"),

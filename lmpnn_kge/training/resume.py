@@ -76,4 +76,4 @@ def is_finished(folder: RunFolder[S, P]) -> bool:
     if epochs_done(folder) >= folder.settings.epochs:
         return True
     stale = folder.read_facts(STATE).get("stale") if folder.has(STATE) else 0
-    return 0 < folder.settings.patience <= stale
+    return type(stale) is int and 0 < folder.settings.patience <= stale

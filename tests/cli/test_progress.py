@@ -89,6 +89,15 @@ def test_long_work_without_a_terminal_prints_a_line_now_and_then(capsys, monkeyp
     )
 
 
+def test_work_that_does_not_report_is_shown_to_go_on(capsys, monkeypatch):
+    monkeypatch.setattr(progress_module, "PLAIN", -1.0)
+    with terminal() as listener:
+        listener.beat()
+        listener.begin("sampling", 2000)
+        listener.beat()
+    assert capsys.readouterr().err == "working\nsampling: 0 of 2,000\n"
+
+
 def test_a_detail_is_not_made_if_nobody_sees_it():
     def costly():
         raise AssertionError("made")

@@ -1,6 +1,10 @@
 """Exact answers against the definition of a formula's meaning."""
 
 import itertools
+import random
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from lmpnn_kge.errors import DatasetError, QueryError
+from lmpnn_kge.deadline import time_limit
+from lmpnn_kge.errors import DatasetError, QueryError, TimeLimitError
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.query.formula import FREE, Variable
@@ -165,3 +170,84 @@ def test_a_relation_beyond_the_last_is_an_inverse():
 def test_an_unknown_split_is_refused():
     with pytest.raises(DatasetError, match="did you mean 'train'"):
         graph_of(set()).answer("r0(e0, ?)", split="trian")
+
+
+MIXED = [*CASES, "r1(e1, ?x) & r0(?x, ?y) & r1(?y, ?)", "!r0(?, ?) & r1(?, e2)"]
+
+
+def test_threads_that_share_a_graph_get_the_answers_of_one_thread():
+    random_triples = random.Random(5)
+    triples = [
+        (random_triples.randrange(ENTITIES), random_triples.randrange(RELATIONS), i % ENTITIES)
+        for i in range(14)
+    ]
+    graph = graph_of(triples[:6], triples[6:9], triples[9:])
+    questions = [(text, split) for text in MIXED for split in ("train", "valid", "test")]
+    alone = {question: ask_everything(graph, *question) for question in questions}
+    shared = graph_of(triples[:6], triples[6:9], triples[9:])  # whose database is not made yet
+    order = random.Random(7).choices(questions, k=150)
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda question: ask_everything(shared, *question), order))
+    assert answers == [alone[question] for question in order]
+
+
+def ask_everything(graph, text, split):
+    """Answers, entities that are ruled out, and the reason for each answer."""
+    rows = graph.answer_rows(text, split).tolist()
+    reasons = graph.witnesses(text, rows, split)
+    return rows, graph.refuted_rows(text, split).tolist(), reasons
+
+
+def many_entities(count: int = 1000) -> KnowledgeGraph:
+    splits = {name: np.zeros((0, 3), np.int64) for name in ("valid", "test")}
+    names = Vocabulary([f"e{i}" for i in range(count)], ["r0"])
+    return KnowledgeGraph(Path(), "many", names, {"train": np.array([[0, 0, 1]]), **splits})
+
+
+#: 10⁹ combinations of entities, the most that are tried, and none of them fits.
+SLOW = "? != ?x & ? != ?y & ?x != ?y & !r0(?, ?x) & !r0(?x, ?y) & !r0(?y, ?)"
+
+
+def test_a_statement_ends_when_its_time_is_over_and_the_next_one_is_answered():
+    graph = many_entities()
+    with time_limit(0.05), pytest.raises(TimeLimitError, match=r"within 0\.05 s"):
+        graph.answer(SLOW)
+    with time_limit(1000):
+        assert graph.answer("r0(e0, ?)") == ["e1"]
+    assert graph.answer("r0(e0, ?)") == ["e1"]
+
+
+def test_without_time_nothing_is_asked():
+    graph = many_entities(2)
+    with time_limit(1e-9), pytest.raises(TimeLimitError):
+        graph.answer("r0(e0, ?)")
+
+
+def test_a_limit_stops_only_the_thread_that_set_it():
+    graph = many_entities()
+    graph.answer("r0(e0, ?)")
+
+    def hurried(_):
+        with time_limit(0.02), pytest.raises(TimeLimitError):
+            graph.answer(SLOW)
+
+    with ThreadPoolExecutor(8) as pool:
+        late = [pool.submit(hurried, None) for _ in range(4)]
+        answers = list(pool.map(graph.answer, ["r0(e0, ?)"] * 40))
+        for future in late:
+            future.result()
+    assert answers == [["e1"]] * 40
+
+
+def test_nothing_but_answers_is_on_standard_output(toy_dataset):
+    program = (
+        "from lmpnn_kge import KnowledgeGraph\n"
+        f"graph = KnowledgeGraph.open({str(toy_dataset)!r})\n"
+        "with graph.database._session() as session:\n"
+        '    print(session.fetch("SELECT value FROM duckdb_settings() '
+        "WHERE name = 'enable_progress_bar'\"))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert "false" in done.stdout

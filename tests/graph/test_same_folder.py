@@ -97,6 +97,12 @@ def test_standard_input_gives_the_same_folder(tmp_path, monkeypatch, expected, f
     assert contents(graph) == expected
 
 
+def test_an_error_in_standard_input_is_one_of_stdin(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"a,r,b\nb,r\n")))
+    with pytest.raises(DatasetError, match=r"^stdin line 2 must be a head, a relation and a tail"):
+        split_file("-", tmp_path / "toy", format="csv")
+
+
 def test_a_file_is_opened_as_the_graph_that_split_writes(tmp_path):
     file = ROOT / "tests/data/toy.tsv"
     assert KnowledgeGraph.open(file).fingerprint == split_file(file, tmp_path / "t").fingerprint

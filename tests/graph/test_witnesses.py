@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from lmpnn_kge.errors import DatasetError, QueryError
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
+from lmpnn_kge.query.explain import explain
 from lmpnn_kge.query.formula import FREE, Equal, Variable
 from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import parse_pattern
-from lmpnn_kge.query.reason import Status, explain
+from lmpnn_kge.query.reason import Status
 
 from ..formulas import ENTITIES, RELATIONS, brute_force, formulas, graphs
 from .test_database import CASES, graph_of

@@ -152,6 +152,7 @@ def test_if_renaming_fails_the_old_store_stays(tmp_path, monkeypatch, failing):
             raise OSError(28, "No space left on device")
         rename(source, target)
 
+    monkeypatch.setattr("lmpnn_kge.files._exchange", lambda one, other: False)
     monkeypatch.setattr(os, "rename", fails)
     with pytest.raises(FileError, match="cannot be written: No space left"):
         write_store(replace(small(), graph="other"), tmp_path / "store")
@@ -330,7 +331,7 @@ def test_numbers_that_name_nothing_are_refused(tmp_path):
     np.save(values, wrong)
     name = values.name.split(".")[0]
     arguments = ["show", str(folder), "--split", "test", "--type", name]
-    with pytest.raises(DatasetError, match="it has answers that are not entities"):
+    with pytest.raises(DatasetError, match="is damaged: its checksum"):
         CliRunner().invoke(queries_command, arguments, catch_exceptions=False)
     constants = folder / "test" / f"{name}.constants.npy"
     np.save(constants, np.load(constants) - 100)
@@ -349,3 +350,84 @@ def test_a_store_with_more_patterns_than_files_may_be_open_opens(tmp_path):
         assert len(store) == 40 * len(queries)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def without_checksums(folder):
+    """A store as older versions wrote it."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["names"]
+    for patterns in manifest["splits"].values():
+        for entry in patterns.values():
+            del entry["sha256"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return folder
+
+
+def every_array(folder):
+    return sorted(folder.rglob("*.npy"))
+
+
+def test_a_changed_number_in_any_array_is_found_when_the_array_is_used(tmp_path):
+    folder = write_store(small(), tmp_path / "store").folder
+    for file in every_array(folder):
+        sound = file.read_bytes()
+        if len(np.load(file)):
+            file.write_bytes(sound[:-1] + bytes([sound[-1] ^ 1]))
+            with pytest.raises(DatasetError, match=f"{file.name}|outside|do not fit"):
+                QueryStore.open(folder).verify()
+            file.write_bytes(sound)
+    assert QueryStore.open(folder).verify() == len(every_array(folder))
+
+
+def test_damage_is_found_by_whoever_uses_a_pattern_and_not_by_opening_its_store(tmp_path):
+    folder = write_store(small(), tmp_path / "store").folder
+    file = next(f for f in every_array(folder) if "values" in f.name and len(np.load(f)) > 1)
+    values = np.load(file)
+    np.save(file, values[::-1])
+    split, name = file.parent.name, file.name.partition(".")[0]
+    store = QueryStore.open(folder)
+    assert len(store) == len(small())
+    with pytest.raises(DatasetError, match="is damaged: its checksum is not that of"):
+        store.queries(split)[name]
+
+
+def test_changed_names_are_found(tmp_path):
+    folder = write_store(small(), tmp_path / "store").folder
+    names = json.loads((folder / "entities.json").read_text())
+    (folder / "entities.json").write_text(json.dumps(names[::-1], indent=0))
+    with pytest.raises(DatasetError, match=r"entities.json is damaged: its checksum"):
+        QueryStore.open(folder)
+
+
+def test_a_store_of_an_older_version_is_read_without_checksums(tmp_path):
+    folder = without_checksums(write_store(small(), tmp_path / "store").folder)
+    assert QueryStore.open(folder).verify() == 0
+    result = CliRunner().invoke(queries_command, ["verify", str(folder)])
+    assert result.exit_code == 0
+    assert "no damage found" in result.stdout
+    assert "no checksums" in result.stderr
+
+
+@pytest.mark.parametrize("change", ["fall", "negative", "too large"])
+def test_impossible_answers_of_an_older_store_are_found(tmp_path, change):
+    folder = without_checksums(write_store(small(), tmp_path / "store").folder)
+    column = "offsets" if change == "fall" else "values"
+    file = next(f for f in every_array(folder) if column in f.name and len(np.load(f)) > 2)
+    array = np.load(file)
+    array[1] = {"fall": array[-1] + 5, "negative": -1, "too large": 10**6}[change]
+    np.save(file, array)
+    with pytest.raises(DatasetError, match="damaged"):
+        QueryStore.open(folder).verify()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [b"{'descr': '<i4', 'shape': (", b"\x00" * 20, b"{'a': }", b"((((" * 40, b"'" * 7, b"\xff\xfe"],
+)
+def test_a_header_that_numpy_cannot_parse_is_damage(tmp_path, header):
+    folder = write_store(small(), tmp_path / "store").folder
+    file = every_array(folder)[0]
+    start = file.read_bytes()[:8]
+    file.write_bytes(start + len(header).to_bytes(2, "little") + header + bytes(64))
+    with pytest.raises(DatasetError, match="damaged or missing: it is not an array"):
+        QueryStore.open(folder)

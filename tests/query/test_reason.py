@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.query.draw_reasons import LOOKS, draw_reasons
+from lmpnn_kge.query.explain import Witness, explain
 from lmpnn_kge.query.formula import FREE, Atom, Constant, literals, terms
-from lmpnn_kge.query.normal_form import normalise, signed_literals
+from lmpnn_kge.query.normal_form import all_literals, normalise
 from lmpnn_kge.query.parser import parse
-from lmpnn_kge.query.reason import Witness, explain, formula_of, percent
+from lmpnn_kge.query.reason import formula_of, percent
 
 from ..formulas import formulas
 
@@ -231,9 +232,9 @@ def test_long_names_are_shortened_and_kept_as_tooltips():
     )
     picture = ElementTree.fromstring(draw_reasons([explained]))
     tooltips = [element.text for element in picture.iter(f"{SVG}title")]
-    assert tooltips == [relation, entity]
+    assert tooltips == [entity, relation]
     visible = [title.tail for title in picture.iter(f"{SVG}title")]
-    assert visible == ["…f/a/relation/whose/end/tells/most", "A very long name of an entity tha…"]
+    assert visible == ["A very long name of an entity tha…", "…f/a/relation/whose/end/tells/most"]
 
 
 @given(formula=formulas(leaves=6), data=st.data())
@@ -253,7 +254,7 @@ def test_every_reason_has_a_picture_and_a_text_of_printable_lines(formula, data)
     ]
     reasons = explain(witnesses, names, lambda edges: edges[:, 0] % 2 == 0, half)
     picture = ElementTree.fromstring(draw_reasons(reasons).encode())
-    edges = sum(len(list(signed_literals(disjunct))) for disjunct in disjuncts)
+    edges = sum(len(list(all_literals(disjunct))) for disjunct in disjuncts)
     legend = len(set(looks(picture)))
     assert len(looks(picture)) == edges + legend
     assert all(line.isprintable() for r in reasons for line in str(r).splitlines())

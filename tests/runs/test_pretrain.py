@@ -14,6 +14,7 @@ from lmpnn_kge import (
     ConfigError,
     KnowledgeGraph,
     Listener,
+    LmpnnError,
     RunError,
     backbone_class,
     open_backbone,
@@ -21,6 +22,7 @@ from lmpnn_kge import (
 )
 from lmpnn_kge.backbones.link_prediction import rank_split
 from lmpnn_kge.cli import main
+from lmpnn_kge.files import remove_folder
 from lmpnn_kge.listener import SILENT
 from lmpnn_kge.runs import pretrain as pretraining
 from lmpnn_kge.runs.pretrain import pretrain
@@ -426,12 +428,33 @@ def test_any_backbone_is_written_as_safetensors(tmp_path, toy_dataset):
 def test_what_is_there_is_not_written_over(tmp_path, toy_dataset):
     file = tmp_path / "it.pt"
     file.write_text("mine")
-    for place in (file, tmp_path):
+    for place, words in ((file, "exists already"), (tmp_path, "is a folder; name a file")):
         for resume in (False, True):
-            with pytest.raises(RunError, match="exists already"):
+            with pytest.raises(LmpnnError, match=words):
                 pretrain("complex", toy_dataset, place, settings=SMALL, resume=resume)
     assert list(tmp_path.iterdir()) == [file]
     assert file.read_text() == "mine"
+
+
+def test_a_finished_file_is_not_trained_again_if_its_process_was_killed_at_the_end(
+    tmp_path, toy_dataset, monkeypatch
+):
+    file = tmp_path / "it.pt"
+
+    def killed(folder):
+        remove_folder(folder)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lmpnn_kge.runs.pretrain.remove_folder", killed)
+    with pytest.raises(KeyboardInterrupt):
+        pretrain("complex", toy_dataset, file, settings=SMALL)
+    content = file.read_bytes()
+    monkeypatch.undo()
+    again = pretrain("complex", toy_dataset, file, settings=SMALL, resume=True)
+    assert again == pretrain("complex", toy_dataset, tmp_path / "other.pt", settings=SMALL)
+    assert file.read_bytes() == content
+    with pytest.raises(RunError, match="exists already"):
+        pretrain("rotate", toy_dataset, file, settings=SMALL, resume=True)
 
 
 @pytest.fixture

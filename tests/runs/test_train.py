@@ -14,6 +14,7 @@ from lmpnn_kge.queries.store import QueryStore, write_store
 from lmpnn_kge.runs.inputs import find_dataset
 from lmpnn_kge.settings.files import load_config
 from lmpnn_kge.training.lmpnn import scheduled_rate
+from lmpnn_kge.training.provenance import located_path
 
 from ..conftest import TOY
 from ..toy_runs import (
@@ -273,17 +274,21 @@ def test_a_run_folder_has_all_there_is_to_know(here, toy_queries):
     )
     facts = json.loads((here / "my run" / "run.json").read_text())
     assert facts["versions"]["torch"] == torch.__version__
+    run_folder = here / "my run"
+    assert located_path(facts["checkpoint"].pop("file"), run_folder) == ROTATE
     assert facts["checkpoint"] == {
-        "file": str(ROTATE),
         "sha256": hashlib.sha256(ROTATE.read_bytes()).hexdigest(),
         "model": "RotatE",
     }
-    assert facts["dataset"] == str(TOY / "dataset")
-    assert facts["queries"]["folder"] == str(toy_queries)
+    assert located_path(facts["dataset"], run_folder) == TOY / "dataset"
+    assert located_path(facts["queries"]["folder"], run_folder) == toy_queries
+    assert not facts["queries"]["folder"].startswith("/")
     assert facts["queries"]["provenance"]["seed"] == 0
     assert facts["precision"] == "fp32"
     assert facts["device"].startswith("cpu")
-    assert run.folder.provenance.to_json().items() <= facts.items()
+    recorded = run.folder.provenance.to_json(run_folder)
+    del recorded["checkpoint"]["file"]
+    assert recorded.items() <= facts.items()
     records = metrics_of(here / "my run")
     assert [record["epoch"] for record in records] == [1, 2]
     assert set(records[0]["valid"]["types"]) == set(TYPES)

@@ -256,13 +256,48 @@ def test_a_run_that_lost_an_input_names_it_and_makes_nothing_in_its_place(here, 
     assert [path.name for path in (here / "data").iterdir()] == ["toykg"]
 
 
+def test_queries_that_were_sampled_beside_the_graph_are_made_again_if_they_are_gone(here):
+    dataset = shutil.copytree(TOY / "dataset", here / "toykg")
+    train(ROTATE, out=here / "run", dataset=dataset, settings=tiny(epochs=1))
+    before = result_of(here / "run")
+    shutil.rmtree(here / "toykg-queries")
+    train(out=here / "run", resume=True)
+    assert result_of(here / "run") == before
+    QueryStore.open(here / "toykg-queries").verify()
+
+
+def test_a_run_refuses_its_graph_if_that_has_changed(here, toy_queries):
+    dataset = shutil.copytree(TOY / "dataset", here / "toykg")
+    train(ROTATE, out=here / "run", dataset=dataset, queries=toy_queries, settings=tiny(epochs=0))
+    lines = (dataset / "train.del").read_text().splitlines(keepends=True)
+    (dataset / "train.del").write_text("".join(lines[: len(lines) // 9]))
+    with pytest.raises(RunError, match=r"toykg has changed since .*run was trained on it"):
+        _ = Run.open(here / "run").graph
+    assert Run.open(here / "run", dataset=TOY / "dataset").graph is not None
+    with pytest.raises(RunError, match="did not begin with the graph"):
+        train(out=here / "run", resume=True)
+
+
+def test_changed_names_and_numbers_of_a_run_are_noticed(run):
+    for file, words in (("names.json", "checksum"), ("model.safetensors", "have changed")):
+        sound = (run / file).read_bytes()
+        at = sound.index(b"sven") if file == "names.json" else len(sound) - 2
+        (run / file).write_bytes(sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :])
+        with pytest.raises(RunError, match=f"{file} is damaged.*{words}"):
+            Run.open(run)
+        (run / file).write_bytes(sound)
+    Run.open(run)
+
+
 def test_another_dataset_is_another_run(here, toy_queries):
     checkpoint = CHECKPOINTS / "rotate.train.pt"  # which has no names of its own
     train_tiny(toy_queries, here / "run", checkpoint, epochs=0)
     folder = shutil.copytree(TOY / "dataset", here / "dataset")
     text = (folder / "entity_ids.del").read_text()
     (folder / "entity_ids.del").write_text(text.replace("sven", "svend"))
-    with pytest.raises(RunError, match=r"did not begin with the names in .*dataset"):
+    with pytest.raises(
+        RunError, match=r"did not begin with the graph .* and the names in .*dataset"
+    ):
         train(out=here / "run", resume=True, dataset=folder)
 
 
@@ -274,7 +309,7 @@ def test_a_run_in_use_is_left_alone(run, here, toy_queries):
 
 
 def test_leftovers_of_a_killed_run_are_removed(run):
-    (run / ".state.safetensors.123-ab.partial").write_text("half")
+    (run / ".state.safetensors.999999999-0123abcd.partial").write_text("half")
     train(out=run, resume=True)
     assert partials(run) == []
 

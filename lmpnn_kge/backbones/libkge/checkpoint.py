@@ -12,8 +12,9 @@ from torch import Tensor
 
 from lmpnn_kge.backbones.checkpoint import Checkpoint, Validation, plain_name
 from lmpnn_kge.backbones.libkge.options import get, look_up
-from lmpnn_kge.backbones.libkge.safe_load import Config, safe_load
-from lmpnn_kge.errors import CheckpointError, short
+from lmpnn_kge.backbones.libkge.safe_load import Config, Saved, safe_open
+from lmpnn_kge.backbones.libkge.stored import StoredTensor
+from lmpnn_kge.errors import short
 
 #: LibKGE's models that give another one a second set of relations; the second name is from 2019.
 RECIPROCAL_MODELS = ("reciprocal_relations_model", "inverse_relations_model")
@@ -21,9 +22,10 @@ RECIPROCAL_MODELS = ("reciprocal_relations_model", "inverse_relations_model")
 #: The types of file that LibKGE writes, and our words for them.
 FILE_TYPES = {"train": "training checkpoint", "package": "package"}
 
-#: Limits on hostile files: depth of nested projections, and growth of a table by a projection.
+#: Limits on hostile files: depth of nested projections, and how many times more numbers than the
+#: whole model has a projection may make.
 MAX_PROJECTIONS = 8
-MAX_PROJECTED = 1000
+MAX_PROJECTED = 16
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -90,17 +92,15 @@ class LibkgeCheckpoint(Checkpoint):
 def read_libkge(file: str | Path) -> LibkgeCheckpoint:
     """Read a training checkpoint or a package; CheckpointError if that is impossible."""
     path = Path(file)
-    raw = safe_load(path)
-    try:
-        return _parse(path, raw)
-    except ValueError as error:
-        raise CheckpointError(f"{path}: {error}") from error
+    with safe_open(path) as saved:
+        return _parse(path, saved)
 
 
-def _parse(path: Path, raw: Any) -> LibkgeCheckpoint:
+def _parse(path: Path, saved: Saved) -> LibkgeCheckpoint:
+    raw = saved.content
     if not isinstance(raw, dict):
-        raise ValueError(f"not a LibKGE checkpoint, but a saved {type(raw).__name__}")
-    raw = dict(raw)  # a plain dict, because a file could replace the methods of another type
+        kind = "Tensor" if isinstance(raw, StoredTensor) else type(raw).__name__
+        raise ValueError(f"not a LibKGE checkpoint, but a saved {kind}")
     file_type = raw.get("type", "train")
     if not isinstance(file_type, str):
         raise ValueError("not a LibKGE checkpoint: its type is not a string")
@@ -114,7 +114,7 @@ def _parse(path: Path, raw: Any) -> LibkgeCheckpoint:
     if not isinstance(options, dict):
         raise ValueError("its configuration has no options")
     key, reciprocal = _model_key(options)
-    state = _state(raw)
+    state = _state(raw, saved)
     entities = _embeddings(state, "_entity_embedder")
     relations = _embeddings(state, "_relation_embedder")
     names = (look_up(options, f"{key}.{name}") for name in ("class_name", "type"))
@@ -122,7 +122,7 @@ def _parse(path: Path, raw: Any) -> LibkgeCheckpoint:
     if not isinstance(model, str):
         raise ValueError(f"the name of its model is {short(model)}")
     dataset = get(options, "dataset.name")
-    epoch = raw.get("epoch")
+    epoch = raw.get("epoch") if type(raw.get("epoch")) is int else None
     return LibkgeCheckpoint(
         path=path,
         kind=f"LibKGE {FILE_TYPES[file_type]}",
@@ -136,7 +136,7 @@ def _parse(path: Path, raw: Any) -> LibkgeCheckpoint:
         entity_ids=get(raw, "dataset.meta.entity_ids"),
         relation_ids=get(raw, "dataset.meta.relation_ids"),
         dataset=dataset if isinstance(dataset, str) else None,
-        epoch=epoch if type(epoch) is int else None,
+        epoch=epoch,
         validation=_validation(options, raw.get("valid_trace"), epoch),
     )
 
@@ -154,21 +154,24 @@ def _model_key(options: Mapping[str, Any]) -> tuple[str, bool]:
     return base, True
 
 
-def _state(raw: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Collect the model's tensors under LibKGE's current names, each of them once."""
+def _state(raw: Mapping[str, Any], saved: Saved) -> dict[str, Tensor]:
+    """Read the model's tensors, and no others, under LibKGE's current names."""
     model = raw.get("model")
     stored = model[0] if isinstance(model, tuple) and model else raw.get("model_state_dict")
     if not isinstance(stored, dict):
         raise ValueError("it has no model")
     state: dict[str, Tensor] = {}
-    for name, tensor in dict(stored).items():
-        if not isinstance(name, str) or not isinstance(tensor, Tensor):
+    for name, tensor in stored.items():
+        if not isinstance(name, str) or not isinstance(tensor, StoredTensor):
             raise ValueError(f"its model has {short(name)}, which is not a named tensor")
         # A reciprocal model lists the tensors of its base model a second time.
         name = name.removeprefix("_base_model.")
         if name.endswith(".embeddings.weight"):  # before May 2020
             name = f"{name.removesuffix('embeddings.weight')}_embeddings.weight"
-        state[name] = tensor
+        try:
+            state[name] = saved.load(tensor)
+        except ValueError as error:
+            raise ValueError(f"{short(name)}: {error}") from error
     return state
 
 
@@ -179,7 +182,7 @@ def _embeddings(state: Mapping[str, Tensor], name: str, depth: int = 0) -> Tenso
         return _tensor(state, f"{name}._embeddings.weight", None, None)
     base = _embeddings(state, f"{name}.base_embedder", depth + 1)
     weight = _tensor(state, projection, None, base.shape[1])
-    if len(base) * len(weight) > MAX_PROJECTED * (base.numel() + weight.numel()):
+    if len(base) * len(weight) > MAX_PROJECTED * sum(t.numel() for t in state.values()):
         raise ValueError(f"{projection} makes {len(base)} × {len(weight)} numbers from a few")
     return base @ weight.T
 
@@ -196,13 +199,10 @@ def _tensor(state: Mapping[str, Tensor], name: str, *shape: int | None) -> Tenso
         raise ValueError(f"tensor {name} must have shape [{expected}], not {actual}")
     if not tensor.is_floating_point():
         raise ValueError(f"tensor {name} must have floating point numbers, not {tensor.dtype}")
-    # A view can claim any size over a few stored bytes; copying it would fill the memory.
-    if tensor.nbytes > tensor.untyped_storage().nbytes():
-        raise ValueError(f"tensor {name} claims more numbers than the file has")
     return tensor.detach().float().contiguous()
 
 
-def _validation(options: Mapping[str, Any], trace: Any, epoch: Any) -> Validation | None:
+def _validation(options: Mapping[str, Any], trace: Any, epoch: int | None) -> Validation | None:
     """Get the validation metric at the checkpoint's epoch, or else the last recorded one."""
     metric = get(options, "valid.metric")
     if not isinstance(metric, str) or not isinstance(trace, list):

@@ -1,42 +1,27 @@
 """Open a file that torch saved, without running code from it.
 
-The pickle in the file is scanned before it is loaded: it may name only the classes and functions
-that LibKGE's files need. Then torch's own restricted loader reads it.
+Neither torch nor Python's pickle reads the file: torch's restricted loader has had holes, and two
+readers can see two different contents in one file. Our own reader knows the few names that LibKGE's
+files need, checks every size against the file, and loads the very bytes that it checked.
 """
 
 from __future__ import annotations
 
-import pickletools
-import re
-import threading
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-import torch
+from torch import Tensor
 
-from lmpnn_kge.errors import CheckpointError, short
+from lmpnn_kge.backbones.libkge.plain_pickle import Name, PlainPickle, Refused
+from lmpnn_kge.backbones.libkge.saved_file import PickleFile, SavedFile, open_saved
+from lmpnn_kge.backbones.libkge.stored import TYPES, Storage, StoredTensor
+from lmpnn_kge.errors import CheckpointError, one_line, short
 
-#: All names that occur in LibKGE's checkpoints; the last two are replaced by `ADMITTED`.
-NAMES = re.compile(
-    r"""collections\ (OrderedDict|Counter)
-      | torch\._utils\ _rebuild_(tensor_v2|parameter)
-      | torch\ (Double|Float|Half|BFloat16|Long|Int|Short|Char|Byte|Bool)Storage
-      | torch\.torch_version\ TorchVersion
-      | kge\.config\ Config""",
-    re.VERBOSE,
-)
-
-#: How many times larger than the file its content may be; torch does not compress its files.
-MAX_EXPANSION = 20
-
-#: Old versions of torch wrote five pickles and then the numbers instead of a zip archive.
-LEGACY_PICKLES = 5
-
-# torch's list of admitted names is global, so only one thread may change it at a time.
-_lock = threading.Lock()
+#: How an old file begins: a mark and a version, each as a pickle.
+MAGIC, VERSION = 0x1950A86A20F9469CFC6C, 1001
 
 
 class Config:
@@ -44,98 +29,120 @@ class Config:
 
     options: Any = None
 
-    def __setstate__(self, state: Any) -> None:
+    def build(self, state: Any) -> None:
         self.options = state.get("options") if isinstance(state, dict) else None
 
 
-class Version(str):
-    """Stand-in for TorchVersion that accepts only a string; the real class takes any object."""
-
-    def __new__(cls, text: Any) -> Version:
-        if not isinstance(text, str):
-            raise ValueError("its torch version is not a string")
-        return super().__new__(cls, text)
-
-
-ADMITTED: tuple[tuple[Callable[..., Any], str], ...] = (
-    (Config, "kge.config.Config"),
-    (Version, "torch.torch_version.TorchVersion"),
-)
+def _tensor(
+    storage: Any, offset: Any, shape: Any, stride: Any, grad: Any, hooks: Any, metadata: Any = None
+) -> StoredTensor:
+    if not isinstance(storage, Storage):
+        raise ValueError("a tensor has no numbers")
+    return StoredTensor(storage, offset, shape, stride)
 
 
-def safe_load(path: Path) -> Any:
-    """Load a file to the CPU with weights_only and a stand-in for LibKGE's Config."""
-    try:
-        if not path.exists():
-            raise CheckpointError(f"{path} does not exist")
-        if not path.is_file():
-            raise CheckpointError(f"{path} is not a file; name the checkpoint itself")
-        if not path.stat().st_size:
-            raise CheckpointError(f"{path} is empty")
-        _check_names(path)
-        with _lock, _only_admitted():
-            return torch.load(path, map_location="cpu", weights_only=True)
-    except CheckpointError:
-        raise
-    # A broken file can make the unpickler fail in any way; none of these is a bug of ours.
-    except Exception as error:
-        raise CheckpointError(f"{path}: {_reason(error)}") from error
+def _parameter(tensor: Any, grad: Any, hooks: Any) -> StoredTensor:
+    if not isinstance(tensor, StoredTensor):
+        raise ValueError("a parameter is not a tensor")
+    return tensor
+
+
+def _ordered(items: Any = ()) -> dict[Any, Any]:
+    if items != ():
+        raise ValueError("an ordered dictionary is written as torch never does")
+    return {}
+
+
+def _counter(items: Any = None) -> dict[Any, Any]:
+    if not isinstance(items, dict | None):
+        raise ValueError("a counter is not made of counts")
+    return dict(items or {})
+
+
+def _version(text: Any) -> str:
+    if not isinstance(text, str):
+        raise ValueError("its torch version is not a string")
+    return text
+
+
+#: All names that occur in LibKGE's checkpoints.
+NAMES = {
+    name.name: name
+    for name in (
+        Name("collections.OrderedDict", call=_ordered),
+        Name("collections.Counter", call=_counter),
+        Name("torch._utils._rebuild_tensor_v2", call=_tensor),
+        Name("torch._utils._rebuild_parameter", call=_parameter),
+        Name("torch.torch_version.TorchVersion", call=_version, new=_version),
+        Name("kge.config.Config", new=Config),
+        *(Name(f"torch.{type_}Storage") for type_ in TYPES),
+    )
+}
+
+
+class Saved:
+    """The content of an open file, in which tensors are described but not read."""
+
+    def __init__(self, file: SavedFile):
+        self.file = file
+        self.storages: dict[str, Storage] = {}
+        stream, size = file.pickle()
+        machine = PlainPickle(stream, size, NAMES, self._storage)
+        if isinstance(file, PickleFile):
+            if (machine.load(), machine.load()) != (MAGIC, VERSION):
+                raise ValueError("it begins unlike every file that torch writes")
+            machine.load()  # the machine that wrote it
+        self.content = machine.load()
+        if isinstance(file, PickleFile):
+            keys = machine.load()
+            if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+                raise ValueError("it does not list its tensors")
+            if sorted(keys) != sorted(self.storages):
+                raise ValueError("it lists other tensors than it has")
+            file.locate([self.storages[key] for key in keys])
+        elif stream.read(1):
+            raise ValueError("something follows its pickle")
+
+    def load(self, tensor: StoredTensor) -> Tensor:
+        return tensor.load(self.file.read)
+
+    def _storage(self, reference: Any) -> Storage:
+        """A reference to numbers: ("storage", type, key, device, count), and None in old files."""
+        match reference:
+            case ("storage", Name(name=name), str(key), _, int(count)) | (
+                "storage", Name(name=name), str(key), _, int(count), None
+            ) if name.endswith("Storage") and 0 <= count <= self.file.size:  # fmt: skip
+                storage = Storage(key, name.removeprefix("torch.").removesuffix("Storage"), count)
+            case ("storage", Name(), str(), _, int(count), *_) if count > self.file.size:
+                raise ValueError("a tensor claims more numbers than the file has")
+            case _:
+                raise ValueError(f"it refers to {short(reference)}, which torch never does")
+        if self.storages.setdefault(key, storage) != storage:
+            raise ValueError("it describes a tensor in two ways")
+        return storage
 
 
 @contextmanager
-def _only_admitted() -> Iterator[None]:
-    """Admit our names and no others, even if the process has admitted more."""
-    before = torch.serialization.get_safe_globals()
-    torch.serialization.clear_safe_globals()
-    torch.serialization.add_safe_globals(list(ADMITTED))
+def safe_open(path: Path) -> Iterator[Saved]:
+    """Open a file; CheckpointError if it cannot be read, and if a ValueError ends the block."""
+    if not path.exists():
+        raise CheckpointError(f"{path} does not exist")
+    if not path.is_file():
+        raise CheckpointError(f"{path} is not a file; name the checkpoint itself")
     try:
-        yield
-    finally:
-        torch.serialization.clear_safe_globals()
-        torch.serialization.add_safe_globals(before)
-
-
-def _check_names(path: Path) -> None:
-    """Scan the pickles of a file; CheckpointError if one names anything but NAMES."""
-    size = path.stat().st_size
-    if not zipfile.is_zipfile(path):
-        with path.open("rb") as file:
-            for _ in range(LEGACY_PICKLES):
-                _check_pickle(path, file, size)
-        return
-    with zipfile.ZipFile(path) as archive:
-        content = sum(record.file_size for record in archive.infolist())
-        if content > MAX_EXPANSION * size:
-            raise ValueError(f"it would unpack to {content:,} bytes, far more than its own size")
-        pickles = [name for name in archive.namelist() if name.endswith("/data.pkl")]
-        if len(pickles) != 1:
-            raise ValueError("it is a zip archive that torch did not write")
-        with archive.open(pickles[0]) as pickle:
-            _check_pickle(path, pickle, size)
-
-
-def _check_pickle(path: Path, file: IO[bytes], size: int) -> None:
-    number = 0
-    argument: Any
-    for operation, argument, _ in pickletools.genops(file):
-        match operation.name:
-            case "PROTO" if argument != 2:
-                raise ValueError(f"it uses pickle protocol {argument}, but torch writes 2")
-            case "GLOBAL" if not NAMES.fullmatch(argument):
+        with path.open("rb") as stream:
+            if not path.stat().st_size:
+                raise CheckpointError(f"{path} is empty")
+            try:
+                saved = Saved(open_saved(stream))
+            except Refused as refused:
                 raise CheckpointError(
-                    f"{path}: refused because it names {short(argument.replace(' ', '.'))}, "
-                    "which no LibKGE checkpoint needs; nothing was run"
-                )
-            case "BININT" | "BININT1" | "BININT2" | "LONG1" | "INT" | "LONG":
-                number = argument
-            # The last number before this is the size of a tensor's storage.
-            case "BINPERSID" if number > size:
-                raise ValueError("a tensor claims more numbers than the file has")
-
-
-def _reason(error: Exception) -> str:
-    """Shorten torch's long message to its one relevant line."""
-    text = str(error)
-    fact = text.partition("WeightsUnpickler error:")[2] or text
-    first = (fact.strip() or "it ends too early").splitlines()[0]
-    return f"not a readable checkpoint ({type(error).__name__}: {short(first)})"
+                    f"{path}: refused because it names {short(str(refused))}, which no LibKGE "
+                    "checkpoint needs; nothing was run"
+                ) from None
+            except (ValueError, zipfile.BadZipFile, NotImplementedError, EOFError) as error:
+                reason = f"not a readable checkpoint: {one_line(error)}"
+                raise CheckpointError(f"{path}: {reason}") from error
+            yield saved
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: {one_line(error)}") from error

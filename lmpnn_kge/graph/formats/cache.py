@@ -39,6 +39,9 @@ FORMAT = 1
 #: could have changed once more without a trace.
 RECENT = 2_000_000_000
 
+#: What Python raises for a value that is not of the expected form.
+NO_CACHE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
 Stamps = dict[str, list[int]]
 
 LISTS = ("entity_ids", "relation_ids", "entity_labels", "relation_labels", "entity_types")
@@ -136,26 +139,28 @@ def _load(folder: Path, stamps: Stamps) -> Content | None:
     try:
         with safe_open(file, framework="numpy") as opened:
             about = json.loads((opened.metadata() or {})["lmpnn_kge"])
-            if about["format"] != FORMAT or not _is_of(about, folder, stamps):
+            if about["format"] != FORMAT or _sizes(about["stamps"]) != _sizes(stamps):
+                return None
+            by_times = _has_times(about, stamps)
+            if not by_times and about["digest"] != _digest(folder, stamps):
                 return None
             columns = {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118
         content = _content(about, columns)
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, SafetensorError, *NO_CACHE):
         return None  # damaged, of a later version, or not ours: the texts are what counts
-    if about["stamps"] != stamps:  # the same texts in another place: copied or unpacked
+    if not by_times:  # the next time they will do
         store(folder, content, stamps)
     return content
 
 
-def _is_of(about: Mapping[str, Any], folder: Path, stamps: Stamps) -> bool:
-    """Whether a cache was made of exactly these files."""
-    sizes = {name: stamp[0] for name, stamp in about["stamps"].items()}
-    if sizes != {name: stamp[0] for name, stamp in stamps.items()}:
-        return False
+def _sizes(stamps: Stamps) -> dict[str, int]:
+    return {name: stamp[0] for name, stamp in stamps.items()}
+
+
+def _has_times(about: Mapping[str, Any], stamps: Stamps) -> bool:
+    """Whether no file has been touched since a cache was made, as far as times can say."""
     newest = max((max(stamp[1:3]) for stamp in stamps.values()), default=0)
-    if about["stamps"] == stamps and newest < about["made"] - RECENT:
-        return True
-    return bool(about["digest"] == _digest(folder, stamps))
+    return about["stamps"] == stamps and bool(newest < about["made"] - RECENT)
 
 
 def _content(about: Mapping[str, Any], columns: Mapping[str, npt.NDArray[Any]]) -> Content:

@@ -42,5 +42,6 @@ def write_rows(triples: Triples, file: Path) -> None:
     """Write triples as tab-separated numbers, in their order."""
     columns = {name: np.ascontiguousarray(triples[:, place]) for place, name in enumerate("spo")}
     with duckdb.connect() as database:
+        database.execute("SET enable_progress_bar = false")  # it is drawn on stdout
         database.register("rows", columns)
         database.table("rows").write_csv(str(file), sep="\t", header=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import pickle
+import signal
 import subprocess
 import sys
 from collections import defaultdict
@@ -27,7 +28,11 @@ _ADMITTED = {
 } | {("collections", "defaultdict"): defaultdict}
 
 #: Memory that loading may take, in bytes: per byte of the file, and in any case.
-MEMORY = 64, 4 << 30
+MEMORY = 64, 1 << 30
+
+#: Seconds of computing that loading may take: per megabyte, and in any case. Python reads about 50
+#: MB in a second, but a few nested tuples can take years to hash.
+SECONDS = 1, 3
 
 #: The exit code of a process that has refused a file.
 REFUSED = 3
@@ -60,9 +65,14 @@ def rehearse(files: Sequence[str]) -> None:
     except ImportError:  # not on Windows
         pass
     else:
-        each, least = MEMORY
-        most = least + each * max(Path(file).stat().st_size for file in files)
-        for limit, value in ((resource.RLIMIT_STACK, 1 << 20), (resource.RLIMIT_AS, most)):
+        sizes = [Path(file).stat().st_size for file in files]
+        memory = MEMORY[1] + MEMORY[0] * max(sizes)
+        seconds = SECONDS[1] + SECONDS[0] * (sum(sizes) >> 20)
+        for limit, value in (
+            (resource.RLIMIT_STACK, 1 << 20),
+            (resource.RLIMIT_AS, memory),
+            (resource.RLIMIT_CPU, seconds),
+        ):
             hard = resource.getrlimit(limit)[1]
             soft = value if hard == resource.RLIM_INFINITY else min(value, hard)
             resource.setrlimit(limit, (soft, hard))
@@ -100,6 +110,8 @@ def try_out(folder: Path, names: Sequence[str]) -> None:
         raise RuntimeError(done.stderr)  # a bug of ours
     if done.returncode:
         broken = files[done.stdout.count(".")]
+        if -done.returncode in (getattr(signal, "SIGXCPU", 0), getattr(signal, "SIGKILL", 0)):
+            raise DatasetError(f"{broken} takes longer to read than any file of its size should")
         raise DatasetError(f"{broken} breaks Python's unpickler: it is nested too deep")
 
 
@@ -119,6 +131,8 @@ def load(file: Path) -> dict[Any, Any]:
         raise DatasetError(f"{file}: refused because {error}; nothing was run") from None
     except FileNotFoundError:
         raise DatasetError(f"{file} is missing") from None
+    except MemoryError:
+        raise DatasetError(f"{file} would take far more memory than its own size") from None
     # A broken pickle can make the unpickler fail in any way; none of them is a bug of ours.
     except Exception as error:
         reason = short(f"{type(error).__name__}: {error}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,15 +86,27 @@ def read_files(paths: str | Path | Sequence[str | Path], options: ReadOptions) -
 
 def _read(file: Path, options: ReadOptions, report: Report) -> tuple[Numbered, Labelled]:
     suffix = _suffix(file, options)
-    opened = standard_input(suffix) if str(file) == STDIN else nullcontext(file)
-    with opened as path:
-        if suffix in rdf.FORMATS:
-            return rdf.read(path, suffix, options, report)
-        if suffix in PARQUET:
-            return frames.read_parquet(path, options, report), NO_LABELS
-        if suffix in JSON_LINES:
-            return tables.read_json_lines(path, options, report), NO_LABELS
-        return tables.read_text(path, suffix, options, report), NO_LABELS
+    if str(file) != STDIN:
+        return _read_file(file, suffix, options, report)
+    with standard_input(suffix) as copy:
+        try:
+            return _read_file(copy, suffix, options, report)
+        except DatasetError as error:
+            raise DatasetError(str(error).replace(str(copy), "stdin")) from error
+        finally:
+            report.notes = [note.replace(str(copy), "stdin") for note in report.notes]
+
+
+def _read_file(
+    file: Path, suffix: str, options: ReadOptions, report: Report
+) -> tuple[Numbered, Labelled]:
+    if suffix in rdf.FORMATS:
+        return rdf.read(file, suffix, options, report)
+    if suffix in PARQUET:
+        return frames.read_parquet(file, options, report), NO_LABELS
+    if suffix in JSON_LINES:
+        return tables.read_json_lines(file, options, report), NO_LABELS
+    return tables.read_text(file, suffix, options, report), NO_LABELS
 
 
 def _suffix(file: Path, options: ReadOptions) -> str:

@@ -44,6 +44,7 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
             "autoinstall_known_extensions": "false",
         }
         with duckdb.connect(config=settings) as opened:
+            opened.execute("SET enable_progress_bar = false")  # it is drawn on stdout
             try:
                 yield opened
             except (duckdb.InterruptException, RuntimeError) as error:

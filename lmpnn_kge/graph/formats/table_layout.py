@@ -67,7 +67,7 @@ def find_layout(file: Path, suffix: str, options: ReadOptions, report: Report) -
         by_name = not all(map(str.isdigit, options.columns or ()))
         header = by_name or (options.columns is None and _known(first) is not None)
     place = f"{file} line {number}"
-    columns = find_columns(place, first if header else None, len(first), options, dialect.name)
+    columns = find_columns(place, first, len(first), options, dialect.name, header=header)
     ignored = ignored_columns(columns, first if header else [str(n + 1) for n in range(len(first))])
     if ignored:
         report.note(f"{file}: the columns {ignored} are ignored")
@@ -75,9 +75,19 @@ def find_layout(file: Path, suffix: str, options: ReadOptions, report: Report) -
 
 
 def find_columns(
-    place: str, names: Sequence[str] | None, width: int, options: ReadOptions, separators: str
+    place: str,
+    first: Sequence[str] | None,
+    width: int,
+    options: ReadOptions,
+    separators: str,
+    *,
+    header: bool = True,
 ) -> Columns:
-    """The columns of head, relation and tail: said, named so, or the only ones."""
+    """The columns of head, relation and tail: said, named so, or the only ones.
+
+    first has the fields of the first row, which are the names of the columns if it is a header.
+    """
+    names = first if header else None
     wanted = options.columns
     if wanted is None and names is not None:
         known = _known(names)
@@ -85,7 +95,7 @@ def find_columns(
     if wanted is None:
         expected = 3 if options.relation is None else 2
         if width != expected:
-            raise DatasetError(_wrong_width(place, names, width, expected, separators))
+            raise DatasetError(_wrong_width(place, first, width, expected, separators))
         positions = list(range(width))
     else:
         positions = [_position(place, column, names, width) for column in wanted]
@@ -146,12 +156,12 @@ def _position(place: str, column: str, names: Sequence[str] | None, width: int) 
 
 
 def _wrong_width(
-    place: str, names: Sequence[str] | None, width: int, expected: int, separators: str
+    place: str, first: Sequence[str] | None, width: int, expected: int, separators: str
 ) -> str:
     roles = "a head, a relation and a tail" if expected == 3 else "a head and a tail"
     text = f"{place} must be {roles} separated by {separators}, but has "
     text += "one column" if width == 1 else f"{width} columns"
-    text += f" ({short(', '.join(names))})" if names and width > 1 else ""
+    text += f" ({short(', '.join(first))})" if first and width > 1 else ""
     if width > expected:
         which = "head,relation,tail" if expected == 3 else "head,tail"
         return f"{text}; say which with `split --columns {which}`, by name or by number from 1"

@@ -26,7 +26,6 @@ from lmpnn_kge import (
     write_checkpoint,
 )
 from lmpnn_kge.backbones.libkge.options import look_up, nest
-from lmpnn_kge.backbones.libkge.safe_load import safe_load
 from lmpnn_kge.backbones.open import build
 from lmpnn_kge.cli import main
 from lmpnn_kge.graph.formats.libkge import flatten
@@ -35,6 +34,7 @@ from ...backbones.libkge.test_scores import REFERENCES, reference, tolerance
 from ...backbones.test_contract import ENTITIES, NAMES, RELATIONS, make, triples
 from ...conftest import TOY
 from ...libkge_files import Config as OtherConfig
+from ...libkge_files import safe_load
 
 METRIC = "mean_reciprocal_rank_filtered_with_test"
 FORMS = [(name, True) for name in NAMES]

@@ -113,6 +113,16 @@ def test_a_file_that_comes_or_goes_is_seen(folder, reads):
     assert graph.vocabulary.label(graph.vocabulary.entity("person/ada_voss")) != "Ada"
 
 
+def test_contents_are_compared_once_and_times_do_afterwards(folder, tmp_path, monkeypatch):
+    digest, seen = cache._digest, []
+    monkeypatch.setattr(cache, "_digest", lambda *given: seen.append(1) or digest(*given))
+    shutil.copytree(folder, tmp_path / "copy")
+    opened(tmp_path / "copy")
+    assert seen == [1, 1]  # to compare, and to write it down
+    opened(tmp_path / "copy")
+    assert seen == [1, 1]
+
+
 def test_a_copy_of_a_folder_keeps_its_cache(folder, tmp_path, reads):
     shutil.copytree(folder, tmp_path / "copy")
     same(opened(tmp_path / "copy"), opened(folder))

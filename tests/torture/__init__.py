@@ -1,0 +1,1 @@
+"""`make torture`: campaigns of hostile inputs, each case in a process with limits."""

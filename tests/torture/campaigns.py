@@ -1,0 +1,15 @@
+"""All campaigns, in the order in which they run."""
+
+from .campaign import Campaign
+from .checkpoints import Checkpoints
+from .damage import Betae, Datasets, Runs, Safetensors, Stores
+from .formulas import Formulas
+from .kills import FullDisk, KilledDemo, Kills
+from .places import Places
+from .threads import Threads
+from .together import TwoProcesses, Vanishing
+
+CAMPAIGNS: tuple[Campaign, ...] = (
+    Checkpoints(), Safetensors(), Stores(), Runs(), Betae(), Datasets(), Formulas(), Places(),
+    Kills(), FullDisk(), KilledDemo(), TwoProcesses(), Vanishing(), Threads(),
+)  # fmt: skip

@@ -1,0 +1,30 @@
+"""The short, seeded part of `make torture`: some cases of each campaign; none may fail."""
+
+import subprocess
+import sys
+
+import pytest
+
+from ..conftest import ROOT
+from .campaigns import CAMPAIGNS
+
+#: How many cases of a campaign run here. The others start commands again and again.
+CASES = {"checkpoints": 300, "safetensors": 60, "stores": 40, "datasets": 30, "places": 40}
+FEW = 8
+
+
+#: Campaigns of which even a few cases take minutes.
+SLOW = ("killed-demo",)
+
+
+@pytest.mark.parametrize("name", [c.name for c in CAMPAIGNS if c.name not in SLOW])
+def test_no_case_of_a_campaign_fails(tmp_path, name):
+    options = ["--only", name, "--cases", str(CASES.get(name, FEW)), "--seed", "17"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.torture", *options, "--failures", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 failed" in done.stdout
