@@ -93,8 +93,11 @@ def test_values_become_data_frames(toy_dataset):
     assert [*results] == ["type", "mrr", "hits@1", "hits@10", "queries"]
     assert results.set_index("type").loc["2in", "hits@10"] == 0.8
     assert PREDICTIONS.to_frame()["tail"].tolist() == [HOSTILE]
-    relations = KnowledgeGraph.open(toy_dataset).describe().to_frame()
-    assert relations["triples"].sum() == 381
+    graph = KnowledgeGraph.open(toy_dataset)
+    assert graph.describe().to_frame()["triples"].sum() == 381
+    exact = graph.answer_frame("friend_of(person/ada_voss, ?)")
+    assert exact["id"].tolist() == graph.answer("friend_of(person/ada_voss, ?)")
+    assert exact["label"][0] == "Sven Ekdal"
     assert AnswerList("r(a, ?)").to_frame().empty
 
 

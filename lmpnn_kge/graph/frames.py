@@ -1,8 +1,8 @@
-"""Triples as a DataFrame (extra `frames`)."""
+"""Triples and exact answers as DataFrames (extra `frames`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,3 +31,10 @@ def triples_frame(names: Vocabulary, splits: Mapping[str, Triples]) -> Any:
     frame = {name: np.array(values, object)[rows] for name, (values, rows) in columns.items()}
     sizes = [len(part) for part in splits.values()]
     return data_frame(frame | {"split": np.repeat(np.array([*splits], object), sizes)})
+
+
+def entities_frame(names: Vocabulary, rows: Sequence[int]) -> Any:
+    """The columns id and label of some entities; the label is the id if there is none."""
+    return data_frame(
+        {"id": [names.entity_ids[row] for row in rows], "label": [names.label(r) for r in rows]}
+    )

@@ -26,7 +26,7 @@ from lmpnn_kge.graph.formats.named import MAKE_ONE
 from lmpnn_kge.graph.formats.reading import read_options
 from lmpnn_kge.graph.formats.sources import read_source
 from lmpnn_kge.graph.formats.streams import STDIN
-from lmpnn_kge.graph.frames import triples_frame
+from lmpnn_kge.graph.frames import entities_frame, triples_frame
 from lmpnn_kge.graph.hold_out import SHARE, hold_out
 from lmpnn_kge.graph.profile import GraphProfile
 from lmpnn_kge.graph.triples import SPLITS, Triples
@@ -217,6 +217,10 @@ class KnowledgeGraph:
         knows the training edges, `valid` also those of valid, and `test` all edges.
         """
         return [self.entity_ids[row] for row in self.answer_rows(formula, split)]
+
+    def answer_frame(self, formula: str | Formula, split: str = "test") -> Any:
+        """The same answers as a DataFrame of ids and labels (needs pandas)."""
+        return entities_frame(self.vocabulary, self.answer_rows(formula, split).tolist())
 
     def answer_rows(self, formula: str | Formula, split: str = "test") -> Int64s:
         """The rows of the entities that answer a formula, in ascending order."""

@@ -123,17 +123,19 @@ def _missing(graph: GraphProfile) -> Iterator[str]:
     if graph.isolated:
         yield f"{_entities(graph.isolated)} without any triple."
     if graph.unseen_triples:
-        yield (
-            f"{_entities(graph.unseen_entities)} and {graph.unseen_relations:,} relations of valid "
-            f"and test without a training triple; they are in {graph.unseen_triples:,} triples."
+        names = (
+            f"{_entities(graph.unseen_entities)} and {_many(graph.unseen_relations, 'relation')}"
         )
+        triples = _many(graph.unseen_triples, "triple")
+        yield f"{names} of valid and test without a training triple, in {triples}."
     if graph.repeated_triples:
-        yield f"{graph.repeated_triples:,} repeated triples, in one split or in several."
+        repeated = _many(graph.repeated_triples, "repeated triple")
+        yield f"{repeated}, in one split or in several."
     if graph.leaked:
-        share = f"{graph.leaked / graph.splits['test']:.1%}"
+        leaked = f"{_many(graph.leaked, 'test triple')} ({graph.leaked / graph.splits['test']:.1%})"
         yield (
-            f"{graph.leaked:,} test triples ({share}) follow from a training triple, because "
-            "relations repeat or invert each other (see below)."
+            f"{leaked} {'follows' if graph.leaked == 1 else 'follow'} from a training triple, "
+            "because relations repeat or invert each other (see below)."
         )
 
 
@@ -141,9 +143,13 @@ def _entities(count: int) -> str:
     return "1 entity" if count == 1 else f"{count:,} entities"
 
 
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
 def _size(graph: GraphProfile) -> str:
-    relations = f"{len(graph.relations):,} relation{'s' * (len(graph.relations) != 1)}"
-    return f"{_entities(graph.entities)}, {relations}, {graph.triples:,} triples"
+    relations, triples = _many(len(graph.relations), "relation"), _many(graph.triples, "triple")
+    return f"{_entities(graph.entities)}, {relations}, {triples}"
 
 
 def _html(graph: GraphProfile) -> str:
@@ -195,8 +201,9 @@ def _facts(graph: GraphProfile) -> Iterator[str]:
 def _relation(profile: RelationProfile) -> Iterator[str]:
     yield _cut(str(profile.relation), WIDTH)
     counts = (
-        f"{profile.triples:,} triples, {profile.heads:,} heads ({profile.tails_per_head:.1f} tails "
-        f"each), {profile.tails:,} tails ({profile.heads_per_tail:.1f} heads each)"
+        f"{_many(profile.triples, 'triple')}, {_many(profile.heads, 'head')} "
+        f"({profile.tails_per_head:.1f} tails each), {_many(profile.tails, 'tail')} "
+        f"({profile.heads_per_tail:.1f} heads each)"
     )
     yield from textwrap.wrap(counts, WIDTH, initial_indent="  ", subsequent_indent="  ")
     if profile.example is not None:

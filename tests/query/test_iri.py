@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lmpnn_kge.errors import QueryError
@@ -36,6 +36,7 @@ def test_the_iri_of_a_name_leads_back_to_it(name):
 @example("http://x:y/")
 @example("a:#b#c")
 @example("\ue000\ufffe\U0010ffff")
+@settings(deadline=None)
 def test_the_iri_of_a_name_is_one_for_a_strict_reader(name):
     import pyoxigraph
 

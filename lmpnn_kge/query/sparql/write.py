@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from lmpnn_kge.errors import QueryError, short
 from lmpnn_kge.query.compiler import without_equalities
@@ -54,14 +54,11 @@ class _Writer:
     uses_prefix: bool = False
 
     def lines(self, disjunct: Conjunct) -> list[str]:
-        conjunct = scoped(disjunct)
-        return list(self._conjunct(replace(conjunct, bound=(FREE, *conjunct.bound))))
+        return list(self._conjunct(scoped(disjunct), (FREE,)))
 
-    def _conjunct(self, conjunct: Conjunct) -> Iterator[str]:
+    def _conjunct(self, conjunct: Conjunct, free: tuple[Variable, ...] = ()) -> Iterator[str]:
         """The patterns that bind variables, then the conditions on them."""
-        free = [variable for variable in conjunct.bound if variable == FREE]
-        own = tuple(variable for variable in conjunct.bound if variable != FREE)
-        conjunct, _ = without_equalities(replace(conjunct, bound=own))
+        conjunct, _ = without_equalities(conjunct)
         literals = dict.fromkeys(conjunct.literals)
         atoms = [a for a in literals if isinstance(a.atom, Atom) and not a.negated]
         bound = {term for literal in atoms for term in literal.terms}

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmpnn_kge.errors import QueryError
@@ -175,6 +175,7 @@ def test_relations_with_the_names_of_keywords_are_formulas(formula):
 
 
 @given(st.text("SELECT?a{}<r>FILTER()=!&|NOT EXISTS UNION MINUS VALUES./^:_\"'\n", max_size=60))
+@settings(deadline=None)
 def test_any_text_is_read_or_refused(text):
     for query in (f"SELECT ?a {{ ?a <r> <b> {text} }}", f"SELECT ?a {text}"):
         try:

@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.query.formula import Constant, terms
@@ -55,6 +55,7 @@ def test_a_blank_node_cannot_be_named():
 
 @pytest.mark.skipif(find_spec("rdflib") is None, reason="the extra rdf is not installed")
 @given(formulas())
+@settings(deadline=None)
 def test_hostile_names_are_read_again_as_they_are(formula):
     try:
         normalise(formula)
