@@ -260,7 +260,7 @@ def test_a_narrow_locale_does_not_fail():
     ("arguments", "words"),
     [
         (["--rank", "test"], "--rank test needs the dataset, but 'toykg' is not in ./data, in"),
-        (["--dataset", "nowhere"], "nowhere is not a folder"),
+        (["--dataset", "nowhere"], "nowhere is neither a folder nor a file of triples"),
         (["--backbone", "complx"], "did you mean 'complex'?"),
         (["--backbone", "complex"], "is a RotatE, but backbone 'complex' opens ComplEx"),
         (["--dataset", TOY / "dataset", "--rank", "tset"], "did you mean 'test'?"),

@@ -163,7 +163,9 @@ def test_a_changed_graph_is_fitted_again(home, fits):
     Run.open(home / "run").ask(FRIENDS, method="search")
     train = home / "data" / "toykg" / "train.del"
     train.write_text("".join(train.read_text().splitlines(keepends=True)[:-1]))
-    Run.open(home / "run").ask(FRIENDS, method="search")
+    with pytest.raises(RunError, match="has changed since"):
+        Run.open(home / "run").ask(FRIENDS, method="search")
+    Run.open(home / "run", dataset=train.parent).ask(FRIENDS, method="search")
     assert fits == ["search"] * 2
 
 

@@ -544,7 +544,7 @@ def test_a_checkpoint_of_another_model_is_a_finding(few):
     [
         (["check", "rotat"], "did you mean 'rotate'?"),
         (["check", "rotate", "--checkpoint", "nowhere.pt"], "nowhere.pt"),
-        (["check", "rotate", "--dataset", "nowhere"], "nowhere is not a folder"),
+        (["check", "rotate", "--dataset", "nowhere"], "nowhere is neither a folder nor a file"),
         (["--json", "check", "rotate"], "write --json after check"),
     ],
 )
