@@ -164,6 +164,8 @@ def write_file(content: bytes, file: Path) -> None:
 
     A pipe or a device, such as /dev/stdout, is not replaced: the content goes into it.
     """
+    if not file.name:
+        raise FileError(f"{file} is a folder; name a file")
     if file.exists() and not file.is_file() and not file.is_dir():
         try:
             file.write_bytes(content)

@@ -357,3 +357,9 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     os.close(reading)
     assert pipe.is_fifo()
     assert os.listdir(tmp_path) == ["pipe"]
+
+
+@pytest.mark.parametrize("name", ["", "."])
+def test_a_file_needs_a_name(here, name):
+    with pytest.raises(FileError, match="is a folder; name a file"):
+        write_file(b"content", Path(name))

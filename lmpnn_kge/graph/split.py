@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def split_file(
         test=test,
         seed=seed,
         labels=labels,
-        name=folder.resolve().name,
+        name=Path(os.path.realpath(folder)).name,  # which links in a circle do not stop
         **options,
     )
     sizes = {split: len(graph.triples(split)) for split in SPLITS}

@@ -182,3 +182,10 @@ def test_a_folder_of_other_files_is_refused_and_kept(tmp_path):
     with pytest.raises(FileError, match="holds something else"):
         split_file(TRIPLES, tmp_path / "thesis")
     assert os.listdir(tmp_path / "thesis") == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("name", ["loop", "loop/inside", "\udcff"])
+def test_a_folder_that_cannot_be_written_is_refused_in_one_line(tmp_path, name):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(FileError, match="cannot be written"):
+        split_file(TRIPLES, tmp_path / name)

@@ -7,6 +7,8 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
+from lmpnn_kge.errors import FileError, short
+from lmpnn_kge.graph.formats.reading import is_unicode
 from lmpnn_kge.graph.triples import Triples
 
 #: Digits of the longest number that surely fits in 64 bits.
@@ -40,6 +42,8 @@ def parse_rows(content: bytes) -> Triples | None:
 
 def write_rows(triples: Triples, file: Path) -> None:
     """Write triples as tab-separated numbers, in their order."""
+    if not is_unicode(str(file)):  # DuckDB takes no other names
+        raise FileError(f"{short(str(file))} cannot be written: the name is not Unicode text")
     columns = {name: np.ascontiguousarray(triples[:, place]) for place, name in enumerate("spo")}
     with duckdb.connect() as database:
         database.execute("SET enable_progress_bar = false")  # it is drawn on stdout

@@ -94,9 +94,12 @@ def fault_of(name: str) -> str | None:
         return "is empty"
     if FORBIDDEN.search(name):
         return "has a tab, a line break or a NUL character"
-    if not name.isascii() and SURROGATE.search(name):
-        return "is not Unicode text"
-    return None
+    return None if is_unicode(name) else "is not Unicode text"
+
+
+def is_unicode(name: str) -> bool:
+    """Whether a text can be written to a file."""
+    return name.isascii() or SURROGATE.search(name) is None
 
 
 def first_fault(names: Sequence[str]) -> tuple[str, str] | None:
