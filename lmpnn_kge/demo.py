@@ -16,6 +16,7 @@ from lmpnn_kge.errors import DatasetError, LmpnnError, RunError
 from lmpnn_kge.files import write_file
 from lmpnn_kge.graph.geography import NAME, is_current, write_geography
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+from lmpnn_kge.leftovers import remove_leftovers_in
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.frequency import Frequency
 from lmpnn_kge.methods.names import FREQUENCY, HYBRID, SEARCH
@@ -70,6 +71,7 @@ def demonstrate(
 ) -> Demonstration:
     """Run the whole demonstration in a folder, with any installed backbone."""
     folder = Path(folder)
+    remove_leftovers_in(folder)
     model = backbone_class(backbone)
     suffix = "pt" if model.libkge_models else "safetensors"
     is_inner_product = model.score_type is ScoreType.INNER_PRODUCT
