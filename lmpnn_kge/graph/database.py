@@ -83,8 +83,7 @@ class Database:
         self, pattern: Pattern, constants: Ints, relations: Ints, split: str = "test"
     ) -> Answers:
         """Answer queries of a pattern, given by their constants [n, c] and relations [n, r]."""
-        edges = f"SELECT s, p, o FROM triples WHERE level <= {level_of(split)}"
-        return self._run(pattern, constants, relations, edges, priced=False)
+        return self._run(pattern, constants, relations, _edges(split), priced=False)
 
     def missing_edges(
         self, pattern: Pattern, constants: Ints, relations: Ints, observed: str, full: str
@@ -111,7 +110,6 @@ class Database:
         entity that does not answer its query has no witness. The order is always the same.
         """
         disjuncts = normalise(pattern.formula)
-        edges = f"SELECT s, p, o FROM triples WHERE level <= {level_of(split)}"
         statement = witness_sql(
             disjuncts,
             pattern.constants,
@@ -120,7 +118,7 @@ class Database:
             max_ranging=self._max_ranging(len(answers)),
         )
         queries = np.concatenate([constants, answers[:, None]], axis=1)
-        columns = self._execute(statement, queries, relations, edges)
+        columns = self._execute(statement, queries, relations, _edges(split))
         witnesses: list[list[Witness]] = [[] for _ in answers]
         values = [columns[f"w{place}"] for place in range(len(columns) - 3)]
         for row, (query, number) in enumerate(zip(columns["q"], columns["disjunct"], strict=True)):
@@ -231,6 +229,11 @@ class _Session:
         finally:
             ended.set()
             watcher.join()  # so that no interrupt hits the next statement of the session
+
+
+def _edges(split: str) -> str:
+    """A SELECT of the edges that a split knows."""
+    return f"SELECT s, p, o FROM triples WHERE level <= {level_of(split)}"
 
 
 def level_of(split: str) -> int:

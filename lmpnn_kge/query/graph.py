@@ -36,11 +36,6 @@ class QueryGraph:
         distances = self._distances()
         return [distances[node] for node in range(len(self.nodes))]
 
-    @property
-    def is_connected(self) -> bool:
-        """Whether edges connect every node to the free variable."""
-        return len(self._distances()) == len(self.nodes)
-
     def _distances(self) -> dict[int, int]:
         """The distances of the nodes that are connected to the free variable."""
         neighbours: list[list[int]] = [[] for _ in self.nodes]

@@ -20,7 +20,7 @@ from torch import Tensor
 from lmpnn_kge.deadline import check_time
 from lmpnn_kge.query.formula import Atom, Term, Variable
 from lmpnn_kge.query.normal_form import Conjunct, SignedAtom
-from lmpnn_kge.search.logic import UNREACHED, Logic, deny
+from lmpnn_kge.search.logic import IMPOSSIBLE, UNREACHED, Logic, deny
 from lmpnn_kge.search.truth import Truth
 
 #: Truths that a step has in memory at once: few enough for a CPU's cache.
@@ -241,7 +241,7 @@ class Solver:
                 torch.minimum(edges, chances, out=edges)
             message.add(rows, edges)
         if self.truth.certain:
-            others = (truths > 2 * UNREACHED).scatter_(1, guessing, False)
+            others = (truths > IMPOSSIBLE).scatter_(1, guessing, False)
             self._pass_known(message, others.nonzero()[:, 0], keys[others], truths[others].exp())
         return message.truth()
 
