@@ -1,0 +1,72 @@
+/** The view in which one asks: the question, its graph, the answers, and why. */
+
+import { Answers } from './answers.js';
+import { Latest, debounced } from './api.js';
+import { Builder } from './builder.js';
+import { html } from './dom.js';
+import { QuestionBox } from './question.js';
+import { Why } from './why.js';
+
+/** Milliseconds after the last key before the question is checked and drawn. */
+const PAUSE = 150;
+
+export class AskView {
+  #drawing = new Latest();
+  #drawn = null;
+
+  /**
+   * @param {import('./state.js').Store} store
+   * @param {() => Object} run the run as /api/runs describes it
+   */
+  constructor(store, run) {
+    this.store = store;
+    this.run = run;
+    this.box = new QuestionBox(store);
+    this.builder = new Builder(store);
+    this.answers = new Answers(store, run);
+    this.why = new Why(store);
+    this.title = html('h1', { class: 'hidden-text', tabindex: -1 }, 'Ask');
+    this.element = html(
+      'div',
+      { class: 'view ask' },
+      this.title,
+      html('div', { class: 'card' }, this.box.element, this.builder.element),
+      html('div', { class: 'two' }, this.answers.element, this.why.element),
+    );
+    this.drawSoon = debounced(() => this.#draw(), PAUSE);
+  }
+
+  /** @param {import('./state.js').State} state */
+  update(state, before) {
+    this.box.update(state);
+    this.box.showExamples(this.run().examples);
+    this.answers.update(state);
+    this.why.update(state, before);
+    const wanted = JSON.stringify([state.run, state.question]);
+    if (wanted === this.#drawn) return;
+    const isFirst = this.#drawn === null;
+    this.#drawn = wanted;
+    if (isFirst) this.#draw();
+    else this.drawSoon();
+  }
+
+  /** Check and draw the question. */
+  async #draw() {
+    const { run, question } = this.store.state;
+    if (!question.trim()) {
+      this.#drawing.cancel();
+      this.box.showNothing();
+      this.builder.showNothing();
+      return;
+    }
+    const outcome = await this.#drawing.call('draw', { run: run || undefined, question });
+    if (!outcome) return;
+    if (outcome.error) {
+      this.box.showError(outcome.error);
+      this.builder.showStale();
+    } else {
+      this.box.showDrawing(outcome.value);
+      this.builder.show(outcome.value);
+    }
+  }
+}
