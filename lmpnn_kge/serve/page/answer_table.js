@@ -84,12 +84,17 @@ function markOf({ known, confirmed }) {
 
 /** A probability with its bar, or a score. */
 function figureOf(answer, isEstimated) {
-  if (!isEstimated) return html('span', { class: 'number' }, scoreText(answer.score));
-  if (answer.probability === null) {
+  if (isEstimated && answer.probability === null) {
     const why = 'not estimated: a missing edge may contradict a known answer with a negation';
     return html('span', { class: 'number muted', title: why }, '–');
   }
-  return [bar(answer.probability), html('span', { class: 'number' }, percent(answer.probability))];
+  const number = html('span', { class: 'number' }, figureText(answer));
+  return isEstimated ? html('div', { class: 'meter' }, bar(answer.probability), number) : number;
+}
+
+/** The probability in percent, or the score if there is none. */
+export function figureText({ probability, score }) {
+  return probability === null ? scoreText(score) : percent(probability);
 }
 
 /** A bar as long as a probability; the number beside it says the same in words. */

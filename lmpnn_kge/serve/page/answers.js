@@ -48,6 +48,7 @@ export class Answers {
       { 'aria-label': 'Which answers', onchange: () => store.set({ mark: this.marks.value }) },
       MARKS.map(([value, text]) => html('option', { value }, text)),
     );
+    this.filters = html('div', { class: 'filters' }, this.filter, this.marks);
     this.exports = html('div', { class: 'exports' });
     this.body = html('div', { class: 'columns' });
     this.element = html(
@@ -59,7 +60,7 @@ export class Answers {
         html('h2', { id: 'answers-title' }, 'Answers'),
         this.exports,
       ),
-      html('div', { class: 'toolbar' }, this.methods, this.filter, this.marks),
+      html('div', { class: 'toolbar' }, this.methods, this.filters),
       this.body,
     );
   }
@@ -171,6 +172,7 @@ export class Answers {
 
   #render() {
     const { state } = this.store;
+    this.filters.hidden = !this.#columns.length;
     if (!this.#columns.length) {
       const hint = 'Ask a question: type it, choose an example, or build it in the graph.';
       this.body.replaceChildren(html('p', { class: 'empty' }, hint));

@@ -25,13 +25,14 @@ export class AskView {
     this.builder = new Builder(store);
     this.answers = new Answers(store, run);
     this.why = new Why(store);
+    this.outcome = html('div', { class: 'two' }, this.answers.element, this.why.element);
     this.title = html('h1', { class: 'hidden-text', tabindex: -1 }, 'Ask');
     this.element = html(
       'div',
       { class: 'view ask' },
       this.title,
-      html('div', { class: 'card' }, this.box.element, this.builder.element),
-      html('div', { class: 'two' }, this.answers.element, this.why.element),
+      html('div', { class: 'card first' }, this.box.element, this.builder.element),
+      this.outcome,
     );
     this.drawSoon = debounced(() => this.#draw(), PAUSE);
   }
@@ -42,6 +43,8 @@ export class AskView {
     this.box.showExamples(this.run().examples);
     this.answers.update(state);
     this.why.update(state, before);
+    this.why.element.hidden = !state.asked || (state.compare && !state.answer);
+    this.outcome.classList.toggle('wide', state.compare || !state.asked);
     const wanted = JSON.stringify([state.run, state.question]);
     if (wanted === this.#drawn) return;
     const isFirst = this.#drawn === null;
@@ -59,7 +62,7 @@ export class AskView {
       this.builder.showNothing();
       return;
     }
-    const outcome = await this.#drawing.call('draw', { run: run || undefined, question });
+    const outcome = await this.#drawing.call('draw', { run: run || undefined, question, check: true });
     if (!outcome) return;
     if (outcome.error) {
       this.box.showError(outcome.error);

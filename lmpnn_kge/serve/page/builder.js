@@ -83,10 +83,8 @@ export class Builder {
     const several = this.#graphs.length > 1;
     const name = several ? `Query graph, part ${part + 1}` : 'Query graph';
     const picture = drawGraph(graph, name, {
-      onnode: (node, target) =>
-        this.#open(target, nodeActions(this.#context(graph, part), graph.nodes[node])),
-      onedge: (edge, target) =>
-        this.#open(target, edgeActions(this.#context(graph, part), graph, edge)),
+      onnode: (node, target) => this.#open(target, nodeActions(this.#context(graph, part), node)),
+      onedge: (edge, target) => this.#open(target, edgeActions(this.#context(graph, part), edge)),
     });
     if (!several) return picture;
     const remove = button(
@@ -106,18 +104,18 @@ export class Builder {
     );
   }
 
-  /** What the forms need: the run, the terms to choose from, and how to change the question. */
+  /** What the forms need. */
   #context(graph, part) {
     return {
+      graph,
       run: this.store.state.run || undefined,
-      terms: [...new Set(graph.nodes.map((node) => node.term))],
       edit: (fields) => this.#edit({ disjunct: part, ...fields }),
     };
   }
 
   #openPart() {
     const context = this.#context(NOTHING, this.#graphs.length);
-    const form = conditionForm(context, NOTHING.nodes[0]);
+    const form = conditionForm(context, 0);
     this.#open(null, [html('h3', {}, 'A new OR part'), form]);
   }
 
@@ -126,7 +124,7 @@ export class Builder {
     this.target = target;
     target?.classList.add('selected');
     const close = button('Close', () => this.#leave(), { class: 'quiet close' });
-    this.panel.replaceChildren(...content, close);
+    this.panel.replaceChildren(...content.filter(Boolean), close);
     this.panel.hidden = false;
     this.panel.querySelector('button, input, select').focus();
   }

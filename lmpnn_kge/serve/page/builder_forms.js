@@ -1,40 +1,46 @@
 /** What can be done with a node or an edge of the query graph. */
 
-import { button, html, newId } from './dom.js';
-import { edgeText, nodeName, nodeText, relationName } from './graph.js';
+import { button, html } from './dom.js';
+import { disclosure, form, Choice, OtherEnd, tick } from './fields.js';
+import { edgeText, nodeName, nodeText } from './graph.js';
 import { Picker } from './picker.js';
 
 /**
  * @typedef {Object} Context
+ * @property {Object} graph the graph of one part of the question
  * @property {string | undefined} run
- * @property {string[]} terms of this part of the question
  * @property {(fields: Object<string, any>) => void} edit change the question
  */
 
 /** @param {Context} context */
-export function nodeActions(context, node) {
-  const title = html('h3', {}, node.kind === 'free' ? 'The answer ?' : capital(nodeText(node)));
-  const forms = [disclosure('Add a condition', conditionForm(context, node), true)];
-  if (node.kind === 'constant') forms.push(freeButton(context, node));
-  if (node.kind !== 'free') forms.push(disclosure('Replace …', replaceForm(context, node)));
-  forms.push(disclosure('Make it different from …', differenceForm(context, node)));
-  return [title, ...forms];
+export function nodeActions(context, number) {
+  const node = context.graph.nodes[number];
+  const title = node.kind === 'free' ? 'The answer ?' : capital(nodeText(node));
+  return [
+    html('h3', {}, title),
+    disclosure('Add a condition', conditionForm(context, number), true),
+    node.kind === 'free' ? null : disclosure('Replace …', replaceForm(context, number)),
+    disclosure('Make it different from …', differenceForm(context, number)),
+    quickActions(context, node, number),
+  ];
 }
 
 /** @param {Context} context */
-export function edgeActions(context, graph, number) {
-  const edge = graph.edges[number];
+export function edgeActions(context, number) {
+  const edge = context.graph.edges[number];
   const change = (action) => () => context.edit({ action, edge: number });
-  const buttons = [
-    button(signText(edge), change('negate')),
-    button('Remove', change('remove')),
-    edge.frame === null ? null : button('Allow the group again', change('allow')),
+  const isFree = edge.frame === null;
+  return [
+    html('h3', {}, capital(edgeText(context.graph, edge))),
+    html(
+      'div',
+      { class: 'row' },
+      button(signText(edge), change('negate')),
+      button('Remove', change('remove')),
+      isFree ? null : button('Allow the group again', change('allow')),
+    ),
+    isFree ? disclosure('Deny as a group …', groupForm(context, number)) : null,
   ];
-  const forms = [html('div', { class: 'row' }, buttons)];
-  if (edge.frame === null) {
-    forms.push(disclosure('Deny as a group …', groupForm(context, graph, number)));
-  }
-  return [html('h3', {}, capital(edgeText(graph, edge))), ...forms];
 }
 
 function signText(edge) {
@@ -43,151 +49,81 @@ function signText(edge) {
 }
 
 /** A form that adds an edge to a node, out of it or into it. */
-export function conditionForm(context, node) {
-  const direction = choice('Direction', [
-    ['head', `${nodeName(node)} → …`],
-    ['tail', `… → ${nodeName(node)}`],
+export function conditionForm({ graph, run, edit }, number) {
+  const name = nodeName(graph.nodes[number]);
+  const here = new Choice('Direction', [
+    ['head', `${name} → …`],
+    ['tail', `… → ${name}`],
   ]);
-  const here = () => direction.value;
-  const there = () => (here() === 'head' ? 'tail' : 'head');
-  const relation = new Picker('Relation', () => ({ run: context.run, role: 'relation' }));
-  const other = otherEnd(context, 'Other end', node, () => ({
-    run: context.run,
+  const there = () => (here.value === 'head' ? 'tail' : 'head');
+  const relation = new Picker('Relation', () => ({ run, role: 'relation' }));
+  const other = new OtherEnd('Other end', graph, number, () => ({
+    run,
     role: 'entity',
-    relation: relation.term || undefined,
+    relation: relation.name || undefined,
     end: there(),
   }));
-  const negated = html('input', { type: 'checkbox' });
-  return form(
-    'Add',
-    [direction.element, relation.element, other.element, tick(negated, 'not')],
-    () => {
-      if (!relation.term) relation.field.focus();
-      else if (other.isGiven())
-        context.edit({
-          action: 'add',
-          relation: relation.term,
-          [here()]: node.term,
-          [there()]: other.term,
-          negated: negated.checked,
-        });
-    },
-  );
+  const negated = tick('not');
+  const parts = [here, relation, other, negated].map((part) => part.element);
+  return form('Add', parts, () => {
+    if (!relation.term) {
+      relation.field.focus();
+      return;
+    }
+    if (!other.isGiven()) return;
+    edit({
+      action: 'add',
+      relation: relation.term,
+      [here.value]: number,
+      [there()]: other.end,
+      negated: negated.box.checked,
+    });
+  });
 }
 
-function replaceForm(context, node) {
-  const fields = () => ({ run: context.run, role: 'entity' });
-  const other = otherEnd(context, 'By', node, fields, 'entity');
+function replaceForm({ graph, run, edit }, number) {
+  const other = new OtherEnd('By', graph, number, () => ({ run, role: 'entity' }));
   return form('Replace', [other.element], () => {
-    if (other.isGiven()) context.edit({ action: 'replace', term: node.term, by: other.term });
+    if (other.isGiven()) edit({ action: 'replace', node: number, by: other.term });
   });
 }
 
-function freeButton(context, node) {
-  const free = () => context.edit({ action: 'replace', term: node.term });
-  return html('div', { class: 'row' }, button('Turn into a variable', free));
-}
-
-function differenceForm(context, node) {
-  const entities = () => ({ run: context.run, role: 'entity' });
-  const other = otherEnd(context, 'Different from', node, entities, 'entity');
+function differenceForm({ graph, run, edit }, number) {
+  const other = new OtherEnd('Different from', graph, number, () => ({ run, role: 'entity' }));
   return form('Add', [other.element], () => {
-    const fields = { relation: '=', head: node.term, tail: other.term, negated: true };
-    if (other.isGiven()) context.edit({ action: 'add', ...fields });
+    const fields = { relation: '=', head: number, tail: other.end, negated: true };
+    if (other.isGiven()) edit({ action: 'add', ...fields });
   });
+}
+
+/** Actions that need nothing more. */
+function quickActions({ edit }, node, number) {
+  const buttons = {
+    constant: () => button('Turn into a variable', () => edit({ action: 'replace', node: number })),
+    existential: () => button('Ask for this instead', () => edit({ action: 'ask', node: number })),
+  };
+  const isOffered = node.kind in buttons && (node.kind === 'constant' || node.frame === null);
+  return isOffered ? html('div', { class: 'row' }, buttons[node.kind]()) : null;
 }
 
 /** Choose which edges are denied together. */
-function groupForm(context, graph, number) {
-  const boxes = graph.edges.map((edge, other) =>
-    html('input', {
-      type: 'checkbox',
-      value: other,
-      checked: other === number,
-      disabled: other === number,
-    }),
-  );
+function groupForm({ graph, edit }, number) {
   const ticks = graph.edges.map((edge, other) => {
-    if (edge.frame !== null) return null;
-    return tick(
-      boxes[other],
-      other === number ? `${relationName(edge)} (this one)` : edgeText(graph, edge),
-    );
+    const isThis = other === number;
+    return tick(edgeText(graph, edge), { checked: isThis, disabled: isThis });
   });
-  const explanation = html(
-    'p',
-    { class: 'muted' },
-    'There must be no path that fulfils all of these.',
+  const offered = ticks.filter((_, other) => graph.edges[other].frame === null);
+  const meaning = 'All of these together must not hold: there is no such path.';
+  const list = html(
+    'div',
+    { class: 'ticks' },
+    html('p', { class: 'muted' }, meaning),
+    offered.map((one) => one.element),
   );
-  return form('Deny the group', [html('div', { class: 'ticks' }, explanation, ticks)], () => {
-    const edges = boxes.filter((box) => box.checked).map((box) => Number(box.value));
-    context.edit({ action: 'deny', edges });
+  return form('Deny the group', [list], () => {
+    const edges = ticks.flatMap(({ box }, other) => (box.checked ? [other] : []));
+    edit({ action: 'deny', edges });
   });
-}
-
-/**
- * A choice between a new variable, the other terms of this part and an entity by name.
- * Its term is undefined for a new variable.
- */
-function otherEnd(context, label, node, fields, first = 'new') {
-  const variables = context.terms.filter((term) => term !== node.term && term.startsWith('?'));
-  const kind = choice(label, [
-    ['entity', 'an entity'],
-    ['new', 'a new variable'],
-    ...variables.map((term) => [`=${term}`, term]),
-  ]);
-  kind.value = first;
-  const entity = new Picker('Entity', fields);
-  const show = () => {
-    entity.element.hidden = kind.value !== 'entity';
-  };
-  kind.element.addEventListener('change', show);
-  show();
-  return {
-    element: html('div', { class: 'row other' }, kind.element, entity.element),
-    /** Whether an entity is named, if one is wanted; if not, its field is focused. */
-    isGiven() {
-      if (kind.value !== 'entity' || entity.term) return true;
-      entity.field.focus();
-      return false;
-    },
-    get term() {
-      if (kind.value === 'new') return undefined;
-      return kind.value === 'entity' ? entity.term || undefined : kind.value.slice(1);
-    },
-  };
-}
-
-function choice(label, options) {
-  const id = newId('choice');
-  const items = options.map(([value, text]) => html('option', { value }, text));
-  const select = html('select', { id }, items);
-  return {
-    element: html('div', { class: 'choice' }, html('label', { for: id }, label), select),
-    get value() {
-      return select.value;
-    },
-    set value(value) {
-      select.value = value;
-    },
-  };
-}
-
-function tick(box, text) {
-  return html('label', { class: 'tick' }, box, ' ', text);
-}
-
-function form(submit, content, onsubmit) {
-  const send = (event) => {
-    event.preventDefault();
-    onsubmit();
-  };
-  const go = html('button', { type: 'submit', class: 'primary' }, submit);
-  return html('form', { class: 'action-form', onsubmit: send }, content, go);
-}
-
-function disclosure(title, content, open = false) {
-  return html('details', { open, name: 'action' }, html('summary', {}, title), content);
 }
 
 function capital(text) {

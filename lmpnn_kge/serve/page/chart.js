@@ -4,13 +4,14 @@ import { svg } from './dom.js';
 import { count } from './names.js';
 
 const SIZE = 180;
-const LEFT = 34;
+const LEFT = 40;
+const RIGHT = 20;
 const BOTTOM = 26;
 
 /**
  * The rate of predictions that hold by the mean of their probability, a point for each bin.
  * @param {string} method
- * @param {{mean: number, rate: number, count: number}[]} bins
+ * @param {{probability: number, share: number, count: number}[]} bins
  */
 export function calibrationChart(method, bins) {
   const filled = bins.filter((bin) => bin.count > 0);
@@ -20,16 +21,20 @@ export function calibrationChart(method, bins) {
   const ticks = [0, 0.5, 1];
   const points = filled.map((bin) => {
     const radius = 3 + 4 * Math.sqrt(bin.count / most);
-    const text = `${pct(bin.mean)} predicted, ${pct(bin.rate)} hold, ${count(bin.count)} predictions`;
-    return svg('circle', { cx: x(bin.mean), cy: y(bin.rate), r: radius }, svg('title', {}, text));
+    const text = `${pct(bin.probability)} predicted, ${pct(bin.share)} hold, ${count(bin.count)} predictions`;
+    return svg(
+      'circle',
+      { cx: x(bin.probability), cy: y(bin.share), r: radius },
+      svg('title', {}, text),
+    );
   });
-  const line = filled.map((bin) => `${x(bin.mean)},${y(bin.rate)}`).join(' ');
-  const summary = filled.map((bin) => `${pct(bin.mean)}: ${pct(bin.rate)}`).join(', ');
+  const line = filled.map((bin) => `${x(bin.probability)},${y(bin.share)}`).join(' ');
+  const summary = filled.map((bin) => `${pct(bin.probability)}: ${pct(bin.share)}`).join(', ');
   return svg(
     'svg',
     {
       class: 'chart',
-      viewBox: `0 0 ${LEFT + SIZE + 12} ${SIZE + BOTTOM + 24}`,
+      viewBox: `0 0 ${LEFT + SIZE + RIGHT} ${SIZE + BOTTOM + 24}`,
       role: 'img',
       'aria-label': `Calibration of ${method}; predicted and true: ${summary}`,
     },

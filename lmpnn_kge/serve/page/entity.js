@@ -6,7 +6,9 @@ import { counted } from './names.js';
 import { relationList } from './neighbours.js';
 import { Picker } from './picker.js';
 
-const SHOWN = 12;
+/** Entities of each relation: known ones, and of these the most probable predictions. */
+const KNOWN = 12;
+const PREDICTED = 5;
 
 export class EntityView {
   #request = new Latest();
@@ -63,7 +65,7 @@ export class EntityView {
     const outcome = await this.#request.get('/api/entity', {
       run: run || undefined,
       name,
-      k: SHOWN,
+      k: KNOWN,
     });
     if (!outcome) return;
     if (outcome.error) {
@@ -92,9 +94,18 @@ export class EntityView {
         'div',
         { class: 'two' },
         side('Known', entity.known, 'The training graph has no edges of this entity.'),
-        side('Predicted', entity.predicted, 'Nothing is predicted for this entity.'),
+        side('Predicted', mostProbable(entity.predicted), 'Nothing is predicted for this entity.'),
       ),
     );
     announce(`${entity.label}: ${counted(entity.known.length, 'known relation')}`);
   }
+}
+
+/** The first predictions of each relation, the relations with the most probable ones first. */
+function mostProbable(groups) {
+  const best = ({ entities }) => entities[0].probability ?? 0;
+  return groups
+    .filter((group) => group.entities.length)
+    .sort((one, other) => best(other) - best(one))
+    .map((group) => ({ ...group, entities: group.entities.slice(0, PREDICTED) }));
 }

@@ -27,6 +27,12 @@ export function percent(probability) {
   return `${(probability * 100).toFixed(1)}%`;
 }
 
+/** A probability without decimals, as in pictures. */
+export function wholePercent(probability) {
+  if (probability < 0.01) return '<1%';
+  return probability > 0.99 ? '>99%' : `${Math.round(probability * 100)}%`;
+}
+
 /** A score; null stands for minus infinity. */
 export function scoreText(score) {
   return score === null ? '−∞' : score.toFixed(3).replace('-', '−');

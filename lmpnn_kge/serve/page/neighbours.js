@@ -1,8 +1,8 @@
 /** Entities around an entity, by relation, with links to their pages and to questions. */
 
-import { bar } from './answer_table.js';
+import { bar, figureText } from './answer_table.js';
 import { html, shape } from './dom.js';
-import { count, percent, quoted } from './names.js';
+import { count, quoted } from './names.js';
 import { toHash } from './state.js';
 
 /** A link to the page of an entity. */
@@ -69,15 +69,13 @@ function arrowText(end) {
 function neighbour(run, other) {
   const link = entityLink(run, other);
   if (other.probability === undefined) return html('li', {}, link);
-  const mark = other.confirmed
-    ? html('span', { class: 'mark confirmed' }, shape('confirmed'), 'confirmed')
-    : null;
+  const isConfirmed = html('span', { class: 'mark confirmed' }, shape('confirmed'), 'confirmed');
   return html(
     'li',
     { class: 'prediction' },
     link,
-    bar(other.probability),
-    html('span', { class: 'number' }, percent(other.probability)),
-    mark,
+    other.probability === null ? html('span') : bar(other.probability),
+    html('span', { class: 'number' }, figureText(other)),
+    other.confirmed ? isConfirmed : null,
   );
 }

@@ -30,7 +30,9 @@ export class Picker {
       onclick: () => this.#complete(),
       onkeydown: (event) => this.#key(event),
     });
-    this.suggestions = new Suggestions(this.field, label, (item) => this.#take(item));
+    this.suggestions = new Suggestions(this.field, `Suggestions: ${label}`, (item) =>
+      this.#take(item),
+    );
     this.element = html(
       'div',
       { class: 'picker' },
@@ -45,6 +47,11 @@ export class Picker {
     if (this.#item) return this.#item.insert;
     const text = this.field.value.trim();
     return text && quoted(text);
+  }
+
+  /** The same without quotes. */
+  get name() {
+    return this.#item?.id ?? this.field.value.trim();
   }
 
   clear() {

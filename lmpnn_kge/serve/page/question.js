@@ -26,6 +26,12 @@ export class QuestionBox {
     this.suggestions = new Suggestions(this.field, 'Suggestions', (item) => this.#take(item));
     this.check = html('div', { id: 'check', class: 'check' });
     this.examples = html('div', { class: 'examples' });
+    this.exampleList = html(
+      'details',
+      { class: 'example-list' },
+      html('summary', {}, 'Examples'),
+      this.examples,
+    );
     this.element = html(
       'form',
       { class: 'question', onsubmit: (event) => this.#submit(event) },
@@ -38,7 +44,7 @@ export class QuestionBox {
       ),
       this.#help(),
       this.check,
-      this.examples,
+      this.exampleList,
     );
     this.completeSoon = debounced(() => this.#complete(), 120);
   }
@@ -46,6 +52,8 @@ export class QuestionBox {
   /** @param {import('./state.js').State} state */
   update(state) {
     if (this.field.value !== state.question) this.field.value = state.question;
+    if (state.question === '') this.exampleList.open = true;
+    if (state.asked) this.exampleList.open = false;
     this.#fit();
   }
 
@@ -53,9 +61,8 @@ export class QuestionBox {
   showExamples(examples) {
     const chip = ({ question, type }) =>
       button(question, () => this.store.ask(question), { class: 'chip formula', title: type });
-    this.examples.replaceChildren();
-    if (!examples.length) return;
-    this.examples.append(html('span', { class: 'muted' }, 'Try'), ...examples.map(chip));
+    this.examples.replaceChildren(...examples.map(chip));
+    this.exampleList.hidden = examples.length === 0;
   }
 
   /** Say how the question was understood. */
@@ -65,11 +72,16 @@ export class QuestionBox {
     this.check.replaceChildren(...notes, drawing.is_sparql ? this.#asFormula(drawing) : '');
   }
 
-  /** Say what is wrong with it, and where. */
+  /** Say what is wrong with it, and where; a question that ends too early is only unfinished. */
   showError(error) {
-    this.field.setAttribute('aria-invalid', 'true');
+    const text = this.field.value;
+    const isUnfinished =
+      error.column >= characters(text, text.trimEnd().length) && !this.store.state.asked;
+    this.field.setAttribute('aria-invalid', String(!isUnfinished));
     const excerpt = error.excerpt && html('pre', { class: 'excerpt', tabindex: 0 }, error.excerpt);
-    this.check.replaceChildren(html('p', { class: 'error' }, error.message), excerpt ?? '');
+    const message = html('p', { class: isUnfinished ? 'note' : 'error' }, error.message);
+    this.check.classList.toggle('unfinished', isUnfinished);
+    this.check.replaceChildren(message, excerpt ?? '');
   }
 
   showNothing() {

@@ -6,6 +6,9 @@ import { html } from './dom.js';
 import { count, methodName } from './names.js';
 import { toHash } from './state.js';
 
+/** Averages over types without negation, and over those with it. */
+const AVERAGES = ['A_P', 'A_N'];
+
 export class RunView {
   #request = new Latest();
   #shown = null;
@@ -90,9 +93,11 @@ function figures(results) {
     );
   }
   const types = [...new Set(methods.flatMap((method) => Object.keys(results[method].types)))];
-  const averages = [...new Set(methods.flatMap((method) => Object.keys(results[method].averages)))];
   const value = (method, column) =>
-    results[method].averages[column] ?? results[method].types[column]?.mrr ?? null;
+    results[method][column] ?? results[method].types[column]?.mrr ?? null;
+  const averages = AVERAGES.filter((name) =>
+    methods.some((method) => value(method, name) !== null),
+  );
   return html(
     'section',
     { class: 'card' },
@@ -100,7 +105,7 @@ function figures(results) {
     html(
       'p',
       { class: 'muted' },
-      'Mean reciprocal rank on test queries, in percent, by type of query. Bold is the best.',
+      'Mean reciprocal rank on test queries, in percent, by type of query.',
     ),
     figureTable(methods, [...averages, ...types], value),
   );
@@ -108,14 +113,11 @@ function figures(results) {
 
 function figureTable(methods, columns, value) {
   const best = (column) => Math.max(...methods.map((method) => value(method, column) ?? -1));
+  const isBest = (figure, column) => methods.length > 1 && figure === best(column);
   const cell = (method, column) => {
     const figure = value(method, column);
     const text = figure === null ? '–' : (figure * 100).toFixed(1);
-    return html(
-      'td',
-      {},
-      figure !== null && figure === best(column) ? html('strong', {}, text) : text,
-    );
+    return html('td', {}, isBest(figure, column) ? html('strong', {}, text) : text);
   };
   return html(
     'div',

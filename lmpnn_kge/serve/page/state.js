@@ -1,7 +1,7 @@
 /** What the page shows, kept in the part of the address after #, so that a link reproduces it. */
 
 /** Answers that are asked for at first, and with each "more". */
-export const PAGE = 20;
+export const PAGE = 10;
 
 /** The views, by the first word after #/. */
 const VIEWS = ['ask', 'entity', 'run'];

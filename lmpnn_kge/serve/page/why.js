@@ -5,7 +5,7 @@ import { markText } from './answer_table.js';
 import { announce, button, html, svg } from './dom.js';
 import { drawGraph, legend, lookOf } from './graph.js';
 import { entityLink, relationList } from './neighbours.js';
-import { percent } from './names.js';
+import { wholePercent } from './names.js';
 
 /** Reasons that are asked for, and entities of each relation around the answer. */
 const REASONS = 5;
@@ -114,7 +114,7 @@ export class Why {
 
   #showReason() {
     const { reasons, answer } = this.#explanation;
-    const entity = entityLink(this.store.state.run, answer, 'Its page');
+    const entity = entityLink(this.store.state.run, answer, 'Entity page');
     if (!reasons.length) {
       const text =
         'No assignment of the variables explains this answer; the method ranks it by its score alone. ';
@@ -176,7 +176,9 @@ export class Why {
 function condition(atom) {
   const look = LOOK_OF[atom.status] ?? (atom.negated ? 'different' : 'equal');
   const chance =
-    atom.probability === null || atom.status === 'missing' ? '' : ` ${percent(atom.probability)}`;
+    atom.probability === null || atom.status === 'missing'
+      ? ''
+      : ` ${wholePercent(atom.probability)}`;
   const likely = chance && atom.status !== 'predicted' ? `,${chance} likely` : chance;
   return html(
     'li',
