@@ -1,14 +1,15 @@
-"""A time limit for answers: code that can take long checks it from time to time."""
+"""A time limit for answers, and a way to stop them: code that can take long checks both."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from lmpnn_kge.errors import TimeLimitError
+from lmpnn_kge.errors import StoppedError, TimeLimitError
 
 #: Seconds that the commands give the answers to one formula if the user sets no other limit.
 TIMEOUT = 60.0
@@ -30,6 +31,9 @@ class _Deadline:
 #: A context variable belongs to one thread, so that threads can have different limits.
 _deadline: ContextVar[_Deadline | None] = ContextVar("deadline", default=None)
 
+#: Set by another thread to stop the answers of this one.
+_stopped: ContextVar[threading.Event | None] = ContextVar("stopped", default=None)
+
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
@@ -48,6 +52,21 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         _deadline.reset(token)
 
 
+@contextmanager
+def stoppable(stopped: threading.Event) -> Iterator[None]:
+    """Answers in this block end with a StoppedError soon after the event is set."""
+    token = _stopped.set(stopped)
+    try:
+        yield
+    finally:
+        _stopped.reset(token)
+
+
+def stop_event() -> threading.Event | None:
+    """The event that stops the answers of this thread, if there is one."""
+    return _stopped.get()
+
+
 def seconds_left() -> float | None:
     """The time that is left, perhaps less than 0; None if there is no limit."""
     deadline = _deadline.get()
@@ -55,7 +74,10 @@ def seconds_left() -> float | None:
 
 
 def check_time() -> None:
-    """TimeLimitError if no time is left."""
+    """TimeLimitError if no time is left, StoppedError if nobody waits for the answers any more."""
+    stopped = _stopped.get()
+    if stopped is not None and stopped.is_set():
+        raise StoppedError("the question was withdrawn before it was answered")
     deadline = _deadline.get()
     if deadline is not None and time.monotonic() >= deadline.end:
         raise deadline.error

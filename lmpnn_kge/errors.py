@@ -55,6 +55,7 @@ class QueryError(LmpnnError):
     def __init__(self, message: str, text: str | None = None, column: int = 0):
         super().__init__(message if text is None else f"{message} (column {column + 1})")
         self.excerpt: str | None = None
+        self.column = None if text is None else column  # from 0
         if text is not None:
             before, after = printable(text[:column][-EXCERPT:]), text[column : column + EXCERPT]
             start, end = "…" * (column > EXCERPT), "…" * (len(text) > column + EXCERPT)
@@ -64,13 +65,17 @@ class QueryError(LmpnnError):
     def within(self, place: str) -> QueryError:
         """The same error with the place of the formula among others."""
         error = QueryError(f"{place}: {self}")
-        error.excerpt = self.excerpt
+        error.excerpt, error.column = self.excerpt, self.column
         error.__cause__ = self
         return error
 
 
 class TimeLimitError(QueryError):
     """A formula whose answer took longer than the time limit."""
+
+
+class StoppedError(QueryError):
+    """A formula whose answer nobody waits for any more."""
 
 
 class _Repr(reprlib.Repr):

@@ -35,6 +35,7 @@ ROOMS = [
     "scaffold",
     "demo",
     "",  # the package itself: the public names
+    "serve",
     "cli",
     "__main__",
 ]

@@ -29,6 +29,7 @@ from lmpnn_kge.cli.pretrain import pretrain
 from lmpnn_kge.cli.queries import queries
 from lmpnn_kge.cli.report import report
 from lmpnn_kge.cli.sample import sample
+from lmpnn_kge.cli.serve import serve
 from lmpnn_kge.cli.split import split
 from lmpnn_kge.cli.table import table
 from lmpnn_kge.cli.text import Group
@@ -99,6 +100,6 @@ def main() -> None:
 
 for command in (
     answer, ask, backbones, config, demo, draw, evaluate, graph, inspect, loaders, predict,
-    pretrain, queries, report, sample, split, table, train, translate,
+    pretrain, queries, report, sample, serve, split, table, train, translate,
 ):  # fmt: skip
     main.add_command(command)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from lmpnn_kge.deadline import check_time, seconds_left
+from lmpnn_kge.deadline import check_time, seconds_left, stop_event
 from lmpnn_kge.errors import DatasetError, QueryError, choices
 from lmpnn_kge.graph.answers import Answers
 from lmpnn_kge.graph.triples import SPLITS, both_directions
@@ -208,19 +209,19 @@ class _Session:
 
     @contextmanager
     def _stopped_in_time(self) -> Iterator[None]:
-        """Interrupt the statement that runs in this block when its time is over."""
-        seconds = seconds_left()
-        if seconds is None:
+        """Interrupt the statement in this block when its time is over, or when it is stopped."""
+        seconds, stopped = seconds_left(), stop_event()
+        if seconds is None and stopped is None:
             yield
             return
+        end = math.inf if seconds is None else time.monotonic() + seconds
         ended = threading.Event()
 
         def watch() -> None:
-            wait: float = seconds
             # DuckDB ignores an interrupt between two statements, so one may not be enough.
-            while not ended.wait(wait):
-                self.connection.interrupt()
-                wait = STOPPING
+            while not ended.wait(STOPPING):
+                if time.monotonic() >= end or (stopped is not None and stopped.is_set()):
+                    self.connection.interrupt()
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()

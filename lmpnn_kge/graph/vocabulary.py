@@ -129,6 +129,16 @@ class Vocabulary:
         """The row of a relation by its id or by its label."""
         return _look_up("relation", name, self._relations, self._relation_labels)
 
+    def entity_name(self, entity: int) -> str:
+        """What a question calls an entity: its label, if that means nothing else, or its id."""
+        label, id_ = self.label(entity), self.entity_ids[entity]
+        return label if _means(label, id_, self._entities, self._entity_labels) else id_
+
+    def relation_name(self, relation: int) -> str:
+        """What a question calls a relation: its label, if that means nothing else, or its id."""
+        label, id_ = self.relation_label(relation), self.relation_ids[relation]
+        return label if _means(label, id_, self._relations, self._relation_labels) else id_
+
     def _settle(self, name: str, fits: Fits | None, notes: list[str]) -> int:
         """The row of an entity by its name; a note says if a label was settled by what fits."""
         candidates = [] if name in self._entities else self._entity_labels.get(name, [])
@@ -261,6 +271,13 @@ def _by_label(labels: Labels | None, ids: list[str]) -> dict[str, list[str]]:
         if label is not None:
             by_label.setdefault(label, []).append(id_)
     return by_label
+
+
+def _means(label: str, id_: str, ids: Mapping[str, int], labels: Mapping[str, list[str]]) -> bool:
+    """Whether a label says more than its id, and cannot mean anything else."""
+    if label in ids or label.replace(" ", "_") == id_:
+        return label == id_
+    return labels.get(label) == [id_]
 
 
 @contextmanager

@@ -93,6 +93,14 @@ def parse_any(text: str) -> Formula:
     return formula
 
 
+def parse_term(text: str) -> Term:
+    """Read a name, `?` or `?x` by itself."""
+    parser = _Parser(text)
+    term = parser.term("a name, ? or a variable such as ?x")
+    parser.expect("end", "", "the end")
+    return term
+
+
 def _check_length(text: str) -> None:
     if len(text) > MAX_LENGTH:
         raise QueryError(

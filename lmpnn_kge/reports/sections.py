@@ -248,16 +248,16 @@ def settings(runs: Runs) -> list[Block]:
 
 def provenance(runs: Runs) -> list[Block]:
     """The files, versions and commands that the runs were made with."""
-    columns = {name: _flat(run.provenance.to_json()) for name, run in runs.items()}
+    columns = {name: flat_facts(run.provenance.to_json()) for name, run in runs.items()}
     keys = dict.fromkeys(key for facts in columns.values() for key in facts)
     shown = [key for key in keys if key not in ("kind", "format")]
     return [Heading("Provenance"), facts_table(columns, shown)]
 
 
-def _flat(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat_facts(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested facts under names such as `checkpoint.file`."""
     flat: dict[str, Any] = {}
     for key, value in facts.items():
         nested = isinstance(value, dict) and prefix.count(".") < 4
-        flat |= _flat(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": value}
+        flat |= flat_facts(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": value}
     return flat

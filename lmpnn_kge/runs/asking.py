@@ -68,6 +68,26 @@ class Asking:
         in_order = iter(sorted(answers.items()))
         return [next(in_order)[1] if isinstance(item, Question) else item for item in read]
 
+    @torch.no_grad()
+    def explain(self, formula: str | Formula, entity: str) -> Answer:
+        """One entity as an answer, whatever its rank is, with its reasons."""
+        question = self._read(formula)
+        if isinstance(question, QueryError):
+            raise question
+        rows = torch.tensor([self.vocabulary.entity(entity)], device=self.method.device)
+        with time_limit(self.timeout):
+            batch = Batch.of([question])
+            scores, _ = score(self.method, batch)
+            known = confirmed = None
+            if self.knowledge is not None:
+                known, confirmed = (
+                    self.knowledge.answers(batch, split)[0] for split in ("train", "test")
+                )
+            known_rows = torch.zeros_like(scores[0], dtype=torch.bool) if known is None else known
+            chances = self._probabilities(question, scores[0], rows, known_rows)
+            answers = list(self._answers(rows, scores[0], chances, known, confirmed))
+            return self._explained(question, rows, answers)[0]
+
     def _read(self, formula: str | Formula) -> Question | QueryError:
         try:
             if self.knowledge is None:

@@ -30,7 +30,7 @@ from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.renumber import renumber_store
 from lmpnn_kge.queries.store import QueryStore
 from lmpnn_kge.query.formula import Formula
-from lmpnn_kge.runs.answer import AnswerList
+from lmpnn_kge.runs.answer import Answer, AnswerList
 from lmpnn_kge.runs.asking import Asking, Candidates, best_rows, score
 from lmpnn_kge.runs.fitting import FittedMethod, Fitting, evaluate_fitted
 from lmpnn_kge.runs.inputs import renumber_queries
@@ -315,31 +315,60 @@ class Run:
         if candidates not in get_args(Candidates):
             wrong = str(candidates)
             raise ConfigError(f"candidates is {wrong!r}; {choices(wrong, get_args(Candidates))}")
-        knowledge = self._knowledge
-        if graph is not None and graph is not self.graph:
-            knowledge = self._knowledge_of(KnowledgeGraph.of(graph))
-        if predicted and knowledge is None:
+        asking = self._asking(graph, method, explain, timeout, listener)
+        if predicted and asking.knowledge is None:
             raise RunError(
                 "only the graph of the run tells predicted answers from known ones, and it was not "
                 "found; say where it is with --dataset DIR (in Python: graph=)"
             )
-        methods = self._methods
-        if knowledge is not self._knowledge:
+        wanted = dataclasses.replace(asking, k=k, predicted=predicted, candidates=candidates)
+        return wanted.ask(formulas)
+
+    def prepare(self, method: str, listener: Listener = SILENT) -> None:
+        """Fit or read what a method and its reasons need, so that no question waits for it."""
+        fitted = self._methods.get(method, listener)
+        if self.knowledge is not None:
+            self._methods.explaining(fitted, listener)
+
+    def explain(
+        self,
+        formula: str | Formula,
+        entity: str,
+        count: int = 1,
+        *,
+        method: str | None = None,
+        timeout: float | None = None,
+        listener: Listener = SILENT,
+    ) -> Answer:
+        """An entity, an id or a label, as an answer to a formula, with up to `count` reasons.
+
+        It need not be among the best answers. The other arguments are those of `ask`.
+        """
+        return self._asking(None, method, count, timeout, listener).explain(formula, entity)
+
+    def _asking(
+        self,
+        graph: KnowledgeGraph | str | Path | None,
+        method: str | None,
+        explain: int,
+        timeout: float | None,
+        listener: Listener,
+    ) -> Asking:
+        """Who answers, and what the run's graph or another one knows."""
+        knowledge, methods = self.knowledge, self._methods
+        if graph is not None and graph is not self.graph:
+            knowledge = self._knowledge_of(KnowledgeGraph.of(graph))
             methods = self._methods_of(knowledge, kept=False)
         fitted = methods.get(method, listener)
         explaining = methods.explaining(fitted, listener) if explain else None
-        asking = Asking(
+        return Asking(
             self.vocabulary,
             fitted,
             knowledge,
-            k,
-            predicted,
-            candidates,
-            explaining,
-            explain,
-            timeout,
+            explaining=explaining,
+            witnesses=explain,
+            timeout=timeout,
         )
-        return asking.ask(formulas)
 
     def predict(
         self,
@@ -363,8 +392,8 @@ class Run:
         return predict_missing(self.backbone, self.graph, wanted, listener)
 
     @once
-    def _knowledge(self) -> Knowledge | None:
-        """What the run's own graph knows."""
+    def knowledge(self) -> Knowledge | None:
+        """What the run's own graph knows; None if it is not found."""
         return None if self.graph is None else self._knowledge_of(self.graph)
 
     def _knowledge_of(self, graph: KnowledgeGraph) -> Knowledge:
@@ -373,7 +402,7 @@ class Run:
     @once
     def _methods(self) -> Methods:
         """The ways to answer, with the run's own graph."""
-        return self._methods_of(self._knowledge, kept=True)
+        return self._methods_of(self.knowledge, kept=True)
 
     def _methods_of(self, knowledge: Knowledge | None, *, kept: bool) -> Methods:
         fitting = None

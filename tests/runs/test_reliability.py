@@ -31,7 +31,7 @@ def run(trained, tmp_path) -> Run:
 def test_the_reliability_of_edges_on_test_is_kept_with_the_fit(run):
     run.ask(QUESTION, 3, method="search", explain=1)
     edges = run._methods.fitting.edges(SILENT)
-    measured = measure_on_test(edges.probability, run._knowledge.triples)
+    measured = measure_on_test(edges.probability, run.knowledge.triples)
     assert edges.reliability == measured == read_run(run.folder.path).edges
     assert set(measured) == {"calibrated", "raw"}
     assert measured["calibrated"].count == measured["raw"].count
@@ -42,7 +42,7 @@ def test_raw_probabilities_are_the_sigmoids_of_the_scores(run):
     """One claim of each question, so that it can be seen from outside: the best tail."""
     from lmpnn_kge.search import edges as module
 
-    knowledge = run._knowledge
+    knowledge = run.knowledge
     fitted = run._methods.fitting.edges(SILENT).probability
     test = knowledge.triples("test")[:1]
     with pytest.MonkeyPatch.context() as patch:

@@ -72,11 +72,15 @@ def rectangle(style: str, place: Rect, radius: float) -> str:
 
 def line(style: str, route: Route) -> str:
     """The line of an edge, which its text interrupts."""
-    path = "".join(
+    return f'<path class="{style}" d="{path_data(route)}"/>'
+
+
+def path_data(route: Route) -> str:
+    """The line of an edge in the words of a path's `d`."""
+    return "".join(
         "M{} L{} C{} {} {} L{}".format(*(f"{x:.1f} {y:.1f}" for x, y in half))
         for half in route.halves
     )
-    return f'<path class="{style}" d="{path}"/>'
 
 
 def arrow(style: str, point: Point, direction: float) -> str:

@@ -21,7 +21,7 @@ from lmpnn_kge.query.formula import (
     terms,
 )
 from lmpnn_kge.query.iri import BLANK
-from lmpnn_kge.query.normal_form import Conjunct, SignedAtom
+from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, scoped, unscoped
 
 
 def simplified(conjunct: Conjunct) -> Conjunct | None:
@@ -75,16 +75,46 @@ def conjunct_formula(conjunct: Conjunct) -> Formula:
     return conjunction(parts)
 
 
+def exact_formula(conjunct: Conjunct) -> Formula:
+    """Any conjunct as a formula with the same meaning, in names that can be written."""
+    return with_plain_names(conjunct_formula(_with_ranges(scoped(conjunct))))
+
+
+def _with_ranges(conjunct: Conjunct) -> Conjunct:
+    """The conjunct with `?x = ?x` for a variable that would be read inside the only negation."""
+    groups = tuple(map(_with_ranges, conjunct.groups))
+    denied = [
+        set(literal.terms)
+        for literal in conjunct.literals
+        if literal.negated and isinstance(literal.atom, Atom)
+    ]
+    denied += [set(group.terms) for group in groups]
+    asserted = {
+        term
+        for literal in conjunct.literals
+        if not (literal.negated and isinstance(literal.atom, Atom))
+        for term in literal.terms
+    }
+    ranges = tuple(
+        SignedAtom(Equal(variable, variable))
+        for variable in conjunct.bound
+        if variable not in asserted and sum(variable in part for part in denied) == 1
+    )
+    return replace(conjunct, literals=(*ranges, *conjunct.literals), groups=groups)
+
+
 def with_plain_names(formula: Formula) -> Formula:
     """The formula with variables that can be written: each keeps its name, as far as it is free.
 
-    What follows a ' in the name of a variable only makes it different from others.
+    What follows a ' in the name of a variable, and the number of a group before a dot, only make it
+    different from others.
     """
     names: dict[Term, Term] = {FREE: FREE}
     for term in terms(formula):
         if isinstance(term, Variable) and term not in names:
             name = term.name.partition("'")[0]
-            written = "x" if name.startswith(BLANK) else re.sub(r"\W", "_", name)
+            plain = unscoped(Variable(name)).name
+            written = "x" if name.startswith(BLANK) else re.sub(r"\W", "_", plain)
             numbers = itertools.chain([0], itertools.count(2))
             free = (Variable(f"{written}{number or ''}") for number in numbers)
             names[term] = next(v for v in free if v not in names.values())

@@ -1,0 +1,1 @@
+"""The local page, the HTTP interface and the SPARQL endpoint."""

@@ -1,0 +1,107 @@
+"""A server that runs until it is stopped, and then answers what it has begun."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+import uvicorn
+
+from lmpnn_kge.errors import ConfigError
+from lmpnn_kge.files import distinct_names
+from lmpnn_kge.listener import SILENT, Listener
+from lmpnn_kge.runs.run import Run
+from lmpnn_kge.serve.app import make_app
+from lmpnn_kge.serve.endpoints import Service
+from lmpnn_kge.serve.guard import LOOPBACK, Access
+from lmpnn_kge.serve.limits import Limits
+from lmpnn_kge.serve.served_run import ServedRun
+
+#: Connections that are open at the same time.
+CONNECTIONS = 512
+
+
+def open_service(
+    folders: Sequence[str | Path],
+    limits: Limits,
+    *,
+    device: str = "auto",
+    listener: Listener = SILENT,
+) -> Service:
+    """Open runs, with everything that they need to answer, by the names of their folders."""
+    paths = [Path(folder) for folder in folders]
+    runs = {}
+    for name, path in zip(distinct_names(paths), paths, strict=True):
+        runs[name] = ServedRun(name, Run.open(path, device=device), limits, listener)
+    # Requests are answered side by side, so that one needs no more than its share of the cores.
+    torch.set_num_threads(max(1, (os.cpu_count() or 1) // limits.at_once))
+    return Service(runs, limits)
+
+
+def access_for(host: str, token: str | None, origins: Sequence[str]) -> Access:
+    """Who may use a server at a host: anybody with the token, or programs on this machine."""
+    if host in LOOPBACK:
+        return Access(LOOPBACK, token, origins)
+    return Access((), token or secrets.token_urlsafe(24), origins)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at an address; ConfigError if it cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host.strip("[]"), port))
+    except OSError as error:
+        listening.close()
+        raise ConfigError(
+            f"cannot listen at port {port} of {host}: {error.strerror or error}; choose another "
+            "one with --port or --host"
+        ) from error
+    return listening
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it is ready."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]):
+        super().__init__(config)
+        self.ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready()
+
+
+def serve(
+    service: Service,
+    listening: socket.socket,
+    access: Access,
+    *,
+    log: bool = True,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Answer requests until a signal comes; those that are being answered may end."""
+    app = make_app(service, access, log=log)
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=int(service.limits.seconds) + 1,
+    )
+    try:
+        _Server(config, ready).run([listening])
+    finally:
+        app.close()
+        listening.close()

@@ -1,0 +1,64 @@
+"""Threads that compute the answers to requests: so many at once, and none for clients that left."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from starlette.requests import Request
+
+from lmpnn_kge.deadline import stoppable, time_limit
+from lmpnn_kge.errors import LmpnnError
+from lmpnn_kge.serve.limits import Limits
+
+T = TypeVar("T")
+
+#: Seconds between two looks whether a client is still there.
+LOOK = 0.1
+
+
+class BusyError(LmpnnError):
+    """A server that has enough to do."""
+
+
+class ClientGone(Exception):
+    """Nobody waits for the response."""
+
+
+class Workers:
+    """Threads, and the requests that wait for one."""
+
+    def __init__(self, limits: Limits):
+        self.limits = limits
+        self.pending = 0
+        self.closing = threading.Event()
+        self.threads = ThreadPoolExecutor(limits.at_once, thread_name_prefix="answer")
+
+    async def run(self, request: Request, work: Callable[[], T]) -> T:
+        """The result of some work; it is stopped if it takes too long or the client goes away."""
+        if self.pending >= self.limits.at_once + self.limits.waiting:
+            raise BusyError(f"{self.pending} requests are being answered; try again soon")
+        stopped = threading.Event()
+        self.pending += 1
+        try:
+            done = asyncio.wrap_future(self.threads.submit(self._limited, work, stopped))
+            while not (await asyncio.wait([done], timeout=LOOK))[0]:
+                if self.closing.is_set() or await request.is_disconnected():
+                    stopped.set()
+                    await asyncio.wait([done])
+                    raise ClientGone
+            return done.result()
+        finally:
+            self.pending -= 1
+
+    def _limited(self, work: Callable[[], T], stopped: threading.Event) -> T:
+        with stoppable(stopped), time_limit(self.limits.seconds):
+            return work()
+
+    def close(self) -> None:
+        """Stop all work, and end the threads."""
+        self.closing.set()
+        self.threads.shutdown(cancel_futures=True)
