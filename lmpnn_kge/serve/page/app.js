@@ -28,7 +28,7 @@ class App {
     this.main.replaceChildren(...Object.values(this.views).map((view) => view.element));
     this.links = PAGES.map(([view, text]) => html('a', { 'data-view': view }, text));
     document.getElementById('pages').replaceChildren(...this.links);
-    if (runs.length > 1) document.getElementById('run-switch').replaceChildren(this.#runSwitch());
+    if (runs.length > 1) document.getElementById('run-switch').replaceChildren(...this.#runSwitch());
     this.store.listen((state, before) => this.update(state, before));
     this.update(this.store.state, EMPTY);
   }
@@ -63,14 +63,9 @@ class App {
     this.select = html(
       'select',
       { id: 'run', onchange: () => this.#switch(this.select.value) },
-      this.runs.map((run) => html('option', { value: run.name }, run.title)),
+      this.runs.map((run) => html('option', { value: run.name }, `${run.name}: ${run.title}`)),
     );
-    return html(
-      'label',
-      { for: 'run' },
-      html('span', { class: 'hidden-text' }, 'Run'),
-      this.select,
-    );
+    return [html('label', { for: 'run', class: 'hidden-text' }, 'Run'), this.select];
   }
 
   /** The same question to another run; its methods may be others. */

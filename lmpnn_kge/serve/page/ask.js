@@ -47,10 +47,10 @@ export class AskView {
     this.outcome.classList.toggle('wide', state.compare || !state.asked);
     const wanted = JSON.stringify([state.run, state.question]);
     if (wanted === this.#drawn) return;
-    const isFirst = this.#drawn === null;
     this.#drawn = wanted;
-    if (isFirst) this.#draw();
-    else this.drawSoon();
+    this.builder.showBusy();
+    if (document.activeElement === this.box.field) this.drawSoon();
+    else this.#draw();
   }
 
   /** Check and draw the question. */

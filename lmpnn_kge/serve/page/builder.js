@@ -53,8 +53,14 @@ export class Builder {
     this.foot.replaceChildren();
   }
 
+  /** Say that the graph is about to change. */
+  showBusy() {
+    this.parts.setAttribute('aria-busy', 'true');
+  }
+
   /** Keep the graph of the last correct question, but show that it is not the present one. */
   showStale() {
+    this.parts.setAttribute('aria-busy', 'false');
     this.parts.classList.add('stale');
     this.#closePanel();
   }
@@ -66,6 +72,7 @@ export class Builder {
     );
     this.parts.replaceChildren(...drawn);
     this.parts.classList.remove('stale');
+    this.parts.setAttribute('aria-busy', 'false');
     const looks = new Set(
       graphs.flatMap((graph) => [...graph.edges.map(lookOf), ...graph.frames.map(() => 'group')]),
     );

@@ -96,11 +96,11 @@ export function relationName(edge) {
   return edge.negated && !edge.equality ? edge.name.replace(/^not /, '') : edge.name;
 }
 
-/** How an edge looks; (in)equality is told apart from other conditions, and so are groups. */
+/** How an edge looks; (in)equality and groups are told apart from other conditions. */
 export function lookOf(edge) {
   if (edge.look !== 'plain' && edge.look !== 'negated') return edge.look;
   if (edge.equality) return edge.negated ? 'inequality' : 'equality';
-  return edge.look;
+  return edge.look === 'plain' && edge.frame !== null ? 'group' : edge.look;
 }
 
 function frame({ caption, look, x, y, width, height, caption_x, caption_y }) {
