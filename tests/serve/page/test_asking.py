@@ -47,7 +47,7 @@ def test_a_question_is_typed_with_completion_and_asked(site):
 def test_suggestions_are_entities_that_the_relation_was_seen_with(open_site):
     site = open_site()
     page = site.open()
-    site.box.press_sequentially('lives_in(?, ')
+    site.box.press_sequentially("lives_in(?, ")
     page.get_by_role("option").first.wait_for()
     ids = page.get_by_role("option").locator(".id").all_inner_texts()
     assert ids
@@ -61,11 +61,11 @@ def test_suggestions_are_entities_that_the_relation_was_seen_with(open_site):
 
 def test_a_wrong_question_is_shown_with_a_caret_below_the_mistake(site):
     page = site.open()
-    site.box.fill('student_of(Nobody, ?)')
+    site.box.fill("student_of(Nobody, ?)")
     excerpt = page.locator("#check pre")
     excerpt.wait_for()
     text, caret = excerpt.inner_text().split("\n")[:2]
-    assert text.strip() == 'student_of(Nobody, ?)'
+    assert text.strip() == "student_of(Nobody, ?)"
     assert text[caret.index("^")] == "N"
     assert "Nobody" in page.locator("#check .error").inner_text()
     assert site.box.get_attribute("aria-invalid") == "true"
@@ -107,7 +107,7 @@ def test_an_answer_is_explained_and_the_link_reproduces_the_view(site):
 
 def test_other_reasons_are_a_click_away(open_site):
     site = open_site()
-    page = site.ask('friend_of(?, ?x) & lives_in(?x, ?y)')
+    page = site.ask("friend_of(?, ?x) & lives_in(?x, ?y)")
     site.answers.first.click()
     reason = page.locator(".pages")
     reason.wait_for()
@@ -216,15 +216,15 @@ def test_answers_to_an_older_question_are_marked_as_such(open_site):
     assert site.answers.first.is_disabled()
 
 
-@pytest.mark.parametrize("question", ['friend_of(?, "Odile Renard")', 'mentor_of(?, ?x)'])
+@pytest.mark.parametrize("question", ['friend_of(?, "Odile Renard")', "mentor_of(?, ?x)"])
 def test_a_name_with_markup_is_text_everywhere(open_site, question):
     site = open_site()
     page = site.open("#/ask?" + urlencode({"q": question, "asked": "true", "rows": 40}))
     site.answers.get_by_text(HOSTILE).click()
     page.get_by_role("heading", name=f"Why {HOSTILE}?").wait_for()
     page.get_by_role("heading", name=f"Around {HOSTILE}").wait_for()
-    site.box.fill('friend_of(Ada')
-    site.box.fill('friend_of(person/ada_voss, ?)')
+    site.box.fill("friend_of(Ada")
+    site.box.fill("friend_of(person/ada_voss, ?)")
     page.get_by_role("button", name="person/ada_voss").wait_for()
     page.get_by_role("link", name="Entities").click()
     page.get_by_label("Find an entity").fill("onerror")
