@@ -65,6 +65,16 @@ class Answers:
             np.concatenate(costs) if len(costs) == len(parts) else None,
         )
 
+    def merged(self, other: Answers) -> Answers:
+        """The answers of the same queries here and in others, which share none."""
+        owners = np.concatenate([self.owners, other.owners])
+        values = np.concatenate([self.values, other.values])
+        order = np.lexsort((values, owners))
+        costs = None
+        if self.costs is not None and other.costs is not None:
+            costs = np.concatenate([self.costs, other.costs])[order]
+        return Answers(_offsets(self.counts + other.counts), values[order], costs)
+
     def only(self, values: Mask) -> Answers:
         """The answers with only the values that a mask selects."""
         kept = np.concatenate([[0], np.cumsum(values)]).astype(np.int64)
