@@ -56,13 +56,14 @@ class Answers:
 
     @classmethod
     def joined(cls, parts: Sequence[Answers]) -> Answers:
-        """The answers of all queries of all parts."""
+        """The answers of all queries of all parts, with costs if all have them."""
         offsets = _offsets(np.concatenate([part.counts for part in parts]))
         costs = [part.costs for part in parts if part.costs is not None]
+        priced = costs and all(part.costs is not None for part in parts if len(part.values))
         return cls(
             offsets,
             np.concatenate([part.values for part in parts]),
-            np.concatenate(costs) if len(costs) == len(parts) else None,
+            np.concatenate(costs) if priced else None,
         )
 
     def merged(self, other: Answers) -> Answers:

@@ -31,7 +31,7 @@ from lmpnn_kge.queries.sample import (
     one_hop,
     unseen,
 )
-from lmpnn_kge.query.formula import Atom
+from lmpnn_kge.query.formula import Atom, has_negation
 from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.patterns import BETAE, FOUR, Pattern
 
@@ -109,7 +109,7 @@ class HardSampler(Sampler):
         seen = np.zeros(0, np.uint64)
         idle = 0
         while len(edges.missing.source) and balance.open and idle < PATIENCE:
-            drawn = replace(edges, share=_share(balance, random))
+            drawn = replace(edges, share=_share(request.pattern, balance, random))
             columns = ground(request.pattern, drawn, BATCH, random, self.rules)
             seen, new = unseen(seen, *columns)
             candidates = self._accept(request, *(column[new] for column in columns))
@@ -142,10 +142,14 @@ class HardSampler(Sampler):
         return MissingFirst(**vars(self._graph(split)), missing=missing)
 
 
-def _share(balance: Balance, random: np.random.Generator) -> float | npt.NDArray[np.float64]:
+def _share(
+    pattern: Pattern, balance: Balance, random: np.random.Generator
+) -> float | npt.NDArray[np.float64]:
     """The share of missing edges that suits the classes that are not full."""
     if balance.classes in balance.open:
-        return 1.0
+        # Negated atoms exclude the drawn answer. Another one must need only missing edges, and the
+        # drawn one often is the answer that is lost, which needs only observed ones.
+        return 0.5 if has_negation(pattern.formula) else 1.0
     return random.choice(balance.open, size=BATCH) / balance.classes
 
 
