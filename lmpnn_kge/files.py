@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import filecmp
+import hashlib
 import os
 import shutil
 import sys
@@ -208,3 +209,12 @@ def distinct_names(paths: Sequence[Path]) -> list[str]:
     depths = range(1, max(map(len, parts)) + 1)
     candidates = (["/".join(path[-depth:]) for path in parts] for depth in depths)
     return next(names for names in candidates if len(set(names)) == len(names))
+
+
+def file_hash(file: str | Path) -> str:
+    """The SHA-256 of a file."""
+    with Path(file).open("rb") as stream:
+        digest = hashlib.sha256()
+        while part := stream.read(2**20):
+            digest.update(part)
+    return digest.hexdigest()

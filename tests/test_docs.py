@@ -13,7 +13,7 @@ import lmpnn_kge.plugin
 from lmpnn_kge import open_backbone
 from lmpnn_kge.backbones import hookspecs
 from lmpnn_kge.backbones.contract import Backbone
-from lmpnn_kge.query.patterns import BETAE, EFO1
+from lmpnn_kge.query.patterns import NAMED
 
 from .conftest import ROOT
 from .environments import Environment, build_wheel
@@ -130,7 +130,7 @@ def test_the_examples_of_the_language_are_formulas(page):
 
 
 def test_every_query_type_is_documented():
-    for name, pattern in {**BETAE, **EFO1}.items():
+    for name, pattern in NAMED.items():
         escaped = pattern.replace("|", "\\|")
         assert f"| `{name}` | `{escaped}` |" in DOCS["queries.md"]
 

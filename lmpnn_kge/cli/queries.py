@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -37,6 +38,7 @@ def import_(folder: str, out: str, checkpoint: str | None) -> None:
     """
     from lmpnn_kge.files import check_target
     from lmpnn_kge.queries.betae import import_betae
+    from lmpnn_kge.queries.published import published_text
     from lmpnn_kge.queries.store import is_store, write_store
 
     check_target(out, is_store)
@@ -45,7 +47,7 @@ def import_(folder: str, out: str, checkpoint: str | None) -> None:
         imported, report = _joined(imported, checkpoint)
         notes.append(report)
     _print_table(describe(write_store(imported, out)))
-    _print_notes(notes)
+    _print_notes([*notes, published_text(imported.provenance)])
 
 
 def _joined(store: QueryStore, checkpoint: str) -> tuple[QueryStore, str]:
@@ -111,6 +113,44 @@ def show(store: str, split: str | None, name: str | None, most: int, as_json: bo
         raise LmpnnError(f"{store} has no queries of type {name!r}; {choices(name, names)}")
     samples = [sample for s, found in having for sample in _samples(opened, s, found, most)]
     _print_json(samples) if as_json else _print_samples(samples)
+
+
+@queries.command()
+@click.argument("store", type=click.Path())
+@json_option
+def info(store: str, as_json: bool) -> None:
+    """Show where a STORE comes from: its graph, and its preset and rules or the files imported."""
+    from lmpnn_kge.queries.store import QueryStore
+
+    opened = QueryStore.open(store)
+    counts = {split: sum(map(len, found.values())) for split, found in opened.splits.items()}
+    if as_json:
+        provenance = dict(opened.provenance)
+        _print_json({"graph": opened.graph, "queries": counts, "provenance": provenance})
+        return
+    lines = {
+        "graph": opened.graph,
+        "queries": ", ".join(f"{count:,} {split}" for split, count in counts.items()),
+        **_origin(opened.provenance),
+    }
+    for name, value in lines.items():
+        click.echo(f"{name:<10} {printable(value)}")
+
+
+def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:
+    """What made a store, as lines with a heading each."""
+    from lmpnn_kge.queries.published import published_text
+    from lmpnn_kge.queries.rules import rules_of
+
+    if "imported" in provenance:
+        return {"imported": f"{provenance['imported']}: {published_text(provenance)}"}
+    rules = rules_of(provenance)
+    facts = ("made_by", "preset", "seed", "types", "count")
+    lines = {name.replace("_", " "): provenance.get(name) for name in facts}
+    lines["rules"] = "not recorded" if rules is None else ", ".join(n for n in rules if rules[n])
+    if rules is not None:
+        lines["off"] = ", ".join(name for name in rules if not rules[name])
+    return {name: str(value) for name, value in lines.items() if value not in (None, "")}
 
 
 @queries.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import click
@@ -23,7 +24,14 @@ if TYPE_CHECKING:
     help="Graph: a dataset folder, or a file of triples, which is split as by `split`.",
 )
 @out_option("DIR", "Query store to write.", required=True)
-@click.option("--preset", type=click.Choice(["betae"]), default="betae", hidden=True)
+@click.option(
+    "--preset",
+    type=click.Choice(["betae", "hard"]),
+    default="betae",
+    show_default=True,
+    help="Protocol: betae is that of the BetaE benchmark; hard has valid and test queries only, "
+    "with as many answers for every number of missing edges.",
+)
 @click.option(
     "--types",
     metavar="NAME,NAME,…",
@@ -39,7 +47,15 @@ if TYPE_CHECKING:
     "--count",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Queries per type and split; default: BetaE's composition, scaled to the graph.",
+    help="Queries per type and split; with --preset hard, answers per type, split and number of "
+    "missing edges. Default: the composition of the preset, scaled to the graph.",
+)
+@click.option(
+    "--rule",
+    "switches",
+    multiple=True,
+    metavar="NAME=on|off",
+    help="Switch a rule of the preset, such as lost-answer=off; can be repeated.",
 )
 @click.option(
     "--seed",
@@ -57,41 +73,54 @@ def sample(
     types: str | None,
     patterns: str | None,
     count: int | None,
+    switches: tuple[str, ...],
     seed: int,
     timeout: float,
 ) -> None:
-    """Sample queries with exact answers by BetaE's protocol, and write them as a query store."""
+    """Sample queries with exact answers, and write them as a query store."""
     from lmpnn_kge.files import check_target
     from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
-    from lmpnn_kge.queries.sample import betae_preset, sample_store
+    from lmpnn_kge.queries.hard import HARD_PRESET
+    from lmpnn_kge.queries.sample import BETAE_PRESET, sample_store
     from lmpnn_kge.queries.store import is_store
 
     check_target(out, is_store)
-    chosen = _chosen(types, patterns)
+    protocol = {p.name: p for p in (BETAE_PRESET, HARD_PRESET)}[preset]
+    rules = protocol.rules.switched(switches)
+    chosen = _chosen(types, patterns, protocol.types)
     graph = KnowledgeGraph.open(dataset)
-    requests = betae_preset(graph, chosen, count)
-    provenance = {"preset": preset, "types": types, "count": count}
+    requests = protocol.requests(graph, chosen, count)
+    provenance = {"types": types, "count": count}
     with terminal() as listener:
-        store = sample_store(graph, out, requests, seed, provenance, listener, timeout=timeout)
+        store = sample_store(
+            graph,
+            out,
+            requests,
+            seed,
+            provenance,
+            listener,
+            timeout=timeout,
+            preset=protocol,
+            rules=rules,
+        )
     for request in requests:
-        sampled = len(store.splits[request.split][request.name])
-        if request.count is not None and sampled < request.count:
-            click.echo(
-                f"{request.split} {request.name}: only {sampled} of {request.count} were found",
-                err=True,
-            )
+        sampled = store.splits[request.split][request.name]
+        if lack := protocol.sampler.lack(request, sampled):
+            click.echo(f"{request.split} {request.name}: {lack}", err=True)
     totals = (f"{sum(map(len, p.values())):,} {split}" for split, p in store.splits.items())
     click.echo(f"{printable(out)}: {', '.join(totals)} queries")
 
 
-def _chosen(types: str | None, file: str | None) -> dict[str, Pattern] | None:
+def _chosen(
+    types: str | None, file: str | None, preset: Collection[str]
+) -> dict[str, Pattern] | None:
     """The patterns that a user chose; None is the preset's own choice."""
-    from lmpnn_kge.query.patterns import BETAE, named_patterns
+    from lmpnn_kge.query.patterns import named_patterns
 
     patterns = named_patterns(*([file] if file else []))
     own = [name for name in patterns if name not in named_patterns()]
     if types is None:
-        return {name: patterns[name] for name in (*BETAE, *own)} if own else None
+        return {name: patterns[name] for name in (*preset, *own)} if own else None
     names = [name.strip() for name in types.split(",") if name.strip()]
     for name in names:
         if name not in patterns:

@@ -56,14 +56,25 @@ class Answers:
 
     @classmethod
     def joined(cls, parts: Sequence[Answers]) -> Answers:
-        """The answers of all queries of all parts."""
+        """The answers of all queries of all parts, with costs if all have them."""
         offsets = _offsets(np.concatenate([part.counts for part in parts]))
         costs = [part.costs for part in parts if part.costs is not None]
+        priced = costs and all(part.costs is not None for part in parts if len(part.values))
         return cls(
             offsets,
             np.concatenate([part.values for part in parts]),
-            np.concatenate(costs) if len(costs) == len(parts) else None,
+            np.concatenate(costs) if priced else None,
         )
+
+    def merged(self, other: Answers) -> Answers:
+        """The answers of the same queries here and in others, which share none."""
+        owners = np.concatenate([self.owners, other.owners])
+        values = np.concatenate([self.values, other.values])
+        order = np.lexsort((values, owners))
+        costs = None
+        if self.costs is not None and other.costs is not None:
+            costs = np.concatenate([self.costs, other.costs])[order]
+        return Answers(_offsets(self.counts + other.counts), values[order], costs)
 
     def only(self, values: Mask) -> Answers:
         """The answers with only the values that a mask selects."""

@@ -1,4 +1,4 @@
-"""BetaE's query files, in and out without loss.
+"""BetaE's query files, in and out without loss, and those of the hard sets.
 
 BetaE writes a query as nested tuples of numbers; `STRUCTURES` has their shapes: e is an entity, r a
 relation, n a negation (-2) and u a union (-1). Read from left to right, the numbers are the
@@ -8,6 +8,7 @@ constants and relations of our pattern, in order.
 from __future__ import annotations
 
 import pickle
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -24,15 +25,16 @@ from lmpnn_kge.graph.formats.safe_pickle import are, load, try_out, uncollected
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.triples import SPLITS
 from lmpnn_kge.queries.columns import Queries
+from lmpnn_kge.queries.published import KEY, recognise
 from lmpnn_kge.queries.store import QueryStore
-from lmpnn_kge.query.patterns import BETAE, parse_pattern
+from lmpnn_kge.query.patterns import BETAE, NAMED, parse_pattern
 
 Ints = npt.NDArray[np.int64]
 
 _1P, _2P, _1N = ("e", ("r",)), ("e", ("r", "r")), ("e", ("r", "n"))
 
 
-#: The shapes of the 14 types.
+#: The shapes of the 14 types, and of the two more that the hard sets have.
 STRUCTURES: dict[str, tuple[Any, ...]] = {
     "1p": _1P,
     "2p": _2P,
@@ -48,6 +50,8 @@ STRUCTURES: dict[str, tuple[Any, ...]] = {
     "inp": ((_1P, _1N), ("r",)),
     "pin": (_2P, _1N),
     "pni": (("e", ("r", "r", "n")), _1P),
+    "4p": ("e", ("r", "r", "r", "r")),
+    "4i": (_1P, _1P, _1P, _1P),
 }
 
 #: Unions that BetaE writes once more, by De Morgan.
@@ -79,7 +83,9 @@ def import_betae(folder: str | Path) -> tuple[QueryStore, list[str]]:
     notes: list[str] = []
     queries = {split: _read_split(folder, split, limits, notes) for split in splits}
     name = folder.resolve().name
-    return QueryStore(name, vocabulary, queries, {"imported": name}), notes
+    published, more = recognise(folder, names)
+    provenance = {"imported": name, KEY: published}
+    return QueryStore(name, vocabulary, queries, provenance), [*notes, *more]
 
 
 def export_betae(
@@ -124,7 +130,7 @@ def _read_split(
             raise DatasetError(f"{source} must hold sets of queries, not {short(found)}")
         unasked -= len(found)
         name = _NAMES.get(structure)
-        if name not in BETAE:
+        if name not in STRUCTURES:
             notes.append(f"{split}: skipped {len(found):,} {name or short(structure)}")
             continue
         if missing := found - places.keys():
@@ -136,7 +142,7 @@ def _read_split(
             for file, known in answers.items()
         ]
         hard = sides[1] if len(sides) > 1 else Answers.none(len(queries))
-        pattern = parse_pattern(BETAE[name])
+        pattern = parse_pattern(NAMED[name])
         read[name] = Queries(pattern, constants, relations, sides[0], hard)
     if unasked > 0:
         notes.append(f"{split}: skipped the answers to {unasked:,} queries that are not listed")
@@ -195,12 +201,15 @@ def _answers(file: Path, sets: list[Any], entities: int) -> Answers:
 
 @uncollected()
 def _write_split(folder: Path, store: QueryStore, split: str, notes: list[str]) -> None:
-    listed: dict[Any, set[Any]] = {}
-    answers: dict[str, dict[Any, set[int]]] = {name: {} for name in _ANSWERS[split]}
+    # As in BetaE's files: programs ask them for types and queries that they may lack.
+    listed: dict[Any, set[Any]] = defaultdict(set)
+    answers: dict[str, dict[Any, set[int]]] = {name: defaultdict(set) for name in _ANSWERS[split]}
     for name, queries in store.splits[split].items():
-        if name not in BETAE or queries.pattern != parse_pattern(BETAE[name]):
+        if name not in STRUCTURES or queries.pattern != parse_pattern(NAMED[name]):
             notes.append(f"{split}: skipped {len(queries):,} {name}, which is not a BetaE type")
             continue
+        if name not in BETAE:
+            notes.append(f"{split}: {name} is a type of the hard sets, not of BetaE's own files")
         if split == "train" and len(queries.hard.values):
             raise DatasetError(
                 f"train {name} has hard answers, which BetaE's training files cannot hold"

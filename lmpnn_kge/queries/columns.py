@@ -17,7 +17,8 @@ class Queries:
 
     A query gives values to the pattern's constants and relations, in the order of
     `Pattern.constants` and `Pattern.relations`. Easy answers follow from the observed graph; hard
-    ones need an edge that is missing from it. Training queries have easy answers only.
+    ones need an edge that is missing from it. Training queries have easy answers only. In a hard
+    set, the easy answers that have a cost are hard ones that are not ranked.
     """
 
     pattern: Pattern

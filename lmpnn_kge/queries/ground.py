@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.graph.triples import both_directions
+from lmpnn_kge.queries.rules import Rules
 from lmpnn_kge.query.formula import FREE, Atom, Constant, Term, connected_to, literals
 from lmpnn_kge.query.patterns import Pattern
 
@@ -64,6 +65,10 @@ class Edges:
         """The inverses of relations."""
         return (relation + self.relations) % (2 * self.relations)
 
+    def start(self, count: int, random: np.random.Generator) -> Ints:
+        """Entities to begin with, which become the answers of queries."""
+        return random.integers(self.entities, size=count)
+
     def draw(self, target: Ints, random: np.random.Generator) -> tuple[Ints, Ints, Mask]:
         """An edge into each target: its relation, its source, and whether the target has any."""
         first, last = self.first_group[target], self.first_group[target + 1]
@@ -98,15 +103,19 @@ def _pick(first: Ints, last: Ints, random: np.random.Generator) -> Ints:
 
 
 def ground(
-    pattern: Pattern, edges: Edges, count: int, random: np.random.Generator
+    pattern: Pattern,
+    edges: Edges,
+    count: int,
+    random: np.random.Generator,
+    rules: Rules | None = None,
 ) -> tuple[Ints, Ints]:
     """Queries of a pattern with an answer each: constants [n, c] and relations [n, r], n ≤ count.
 
     Negated atoms are filled like positive ones, so that the negation really removes an answer: the
     drawn one. Queries in which a step undoes the one before, or an atom repeats another, are left
-    out.
+    out, unless the rules allow them.
     """
-    values: dict[Term, Ints] = {FREE: random.integers(edges.entities, size=count)}
+    values: dict[Term, Ints] = {FREE: edges.start(count, random)}
     relations: dict[str, Ints] = {}
     good = np.ones(count, bool)
     steps: list[_Step] = []
@@ -127,7 +136,11 @@ def ground(
             relations[atom.relation] = edges.inverse(into) if towards_head else into
         good &= exists
         steps.append(_Step(atom, known, other))
-    good &= ~_undone(steps, relations, edges, count) & ~_repeated(steps, values, relations, edges)
+    rules = rules or Rules()
+    if rules.no_return:
+        good &= ~_undone(steps, relations, edges, count)
+    if rules.no_repeat:
+        good &= ~_repeated(steps, values, relations, edges)
     for name in pattern.constants:  # a constant that no atom mentions may be any entity
         values.setdefault(Constant(name), random.integers(edges.entities, size=count))
     return (

@@ -1,13 +1,13 @@
 """Training and evaluation queries for any graph, by BetaE's protocol.
 
-Training queries are answered on the training graph. A valid or test query has at least one hard
-answer, which needs an edge that the observed graph lacks; its easy answers are those that it has in
-both graphs. A negation must change the answers. No query occurs twice in its split and pattern.
+Training queries are answered on the training graph. The hard answers of a valid or test query need
+an edge that the observed graph lacks; its easy answers are those that it has in both graphs.
+`Rules` has what a query must satisfy. No query occurs twice in its split and pattern.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -18,14 +18,15 @@ import numpy.typing as npt
 
 from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import DatasetError, QueryError
-from lmpnn_kge.graph.answers import Answers
+from lmpnn_kge.graph.answers import Answers, Mask
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.triples import SPLITS, both_directions
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.ground import Edges, ground
+from lmpnn_kge.queries.rules import Missing, Rules
 from lmpnn_kge.queries.store import QueryStore, write_store
-from lmpnn_kge.query.formula import FREE, And, Not, conjunction, connected_to
+from lmpnn_kge.query.formula import FREE, And, Not, conjunction, connected_to, has_negation
 from lmpnn_kge.query.patterns import BETAE, Pattern, named_patterns
 
 Ints = npt.NDArray[np.integer[Any]]
@@ -103,12 +104,17 @@ class Sampler:
     seed: int = 0
     max_answers: int = MAX_ANSWERS
     timeout: float | None = None  # seconds for a batch
+    rules: Rules = field(default_factory=Rules)
     _edges: dict[str, Edges] = field(default_factory=dict)
+    _missing: dict[str, Missing] = field(default_factory=dict)
+
+    def size(self, request: Request) -> int:
+        """The number of steps in which the progress of a request is reported."""
+        return request.count or 0
 
     def sample(self, request: Request, listener: Listener = SILENT) -> Queries:
         """As many distinct queries as requested, or as many as can be found."""
-        seed = [self.seed, SPLITS.index(request.split), *request.name.encode()]
-        random = np.random.default_rng(seed)
+        random = self._random(request)
         if request.count is None:
             return self._priced(request, self._accept(request, *self._all_one_hop(request.split)))
         accepted = [Queries.none(request.pattern)]
@@ -116,14 +122,9 @@ class Sampler:
         idle = 0
         while _total(accepted) < request.count and idle < PATIENCE:
             constants, relations = ground(
-                request.pattern, self._graph(request.split), BATCH, random
+                request.pattern, self._graph(request.split), BATCH, random, self.rules
             )
-            # `first` points behind the hashes that were seen before only if a hash is new. Sorted,
-            # it keeps the order in which the queries were drawn.
-            keys = np.concatenate([seen, _fingerprints(constants, relations)])
-            keys, first = np.unique(keys, return_index=True)
-            new = np.sort(first[first >= len(seen)]) - len(seen)
-            seen = keys
+            seen, new = unseen(seen, constants, relations)
             accepted.append(self._accept(request, constants[new], relations[new]))
             idle = 0 if len(accepted[-1]) >= FEW else idle + 1
             done, before = _total(accepted), _total(accepted[:-1])
@@ -132,18 +133,59 @@ class Sampler:
         queries = Queries.joined(accepted)
         return self._priced(request, queries.select(np.arange(len(queries)) < request.count))
 
+    @staticmethod
+    def lack(request: Request, queries: Queries) -> str:
+        """How many queries of a request were not found; nothing if all were."""
+        if request.count is None or len(queries) >= request.count:
+            return ""
+        return f"only {len(queries)} of {request.count} were found"
+
+    def _random(self, request: Request) -> np.random.Generator:
+        seed = [self.seed, SPLITS.index(request.split), *request.name.encode()]
+        return np.random.default_rng(seed)
+
+    def _promising(self, request: Request, constants: Ints, relations: Ints) -> Mask:
+        """The candidates that are worth answering."""
+        if request.split == "train":
+            return np.ones(len(constants), bool)
+        missing = self._missing_of(request.split)
+        return missing.promising(request.pattern, constants, relations, self.rules)
+
+    def _missing_of(self, split: str) -> Missing:
+        """The edges that are missing when the queries of a split are asked."""
+        if split not in self._missing:
+            triples, level = self.graph.edges
+            own = triples[level == SPLITS.index(split)]
+            self._missing[split] = Missing.of(own, self.graph.num_relations)
+        return self._missing[split]
+
+    def _excluding(self, request: Request, constants: Ints, relations: Ints, full: Answers) -> Mask:
+        """The candidates whose negations exclude an entity that would answer without them."""
+        pattern, split = request.pattern, request.split
+        relaxed = _without_negations(pattern) if self.rules.excluding else None
+        lost = split != "train" and self.rules.lost_answer
+        # A lost answer would answer without the negations, unless there are others inside.
+        if relaxed is None or (lost and not has_negation(relaxed.formula)):
+            return np.ones(len(full), bool)
+        loose = self.graph.database.answer(
+            relaxed,
+            constants[:, [pattern.constants.index(name) for name in relaxed.constants]],
+            relations[:, [pattern.relations.index(name) for name in relaxed.relations]],
+            split,
+        )
+        return loose.counts > full.counts
+
     def _priced(self, request: Request, queries: Queries) -> Queries:
         """The same queries, with the number of missing edges that each hard answer needs."""
         if request.split == "train":
             return queries
-        observed = SPLITS[SPLITS.index(request.split) - 1]
         parts = []
         for i in range(0, len(queries), BATCH):
             columns = queries.constants[i : i + BATCH], queries.relations[i : i + BATCH]
             with time_limit(self.timeout):
                 parts.append(
                     self.graph.database.missing_edges(
-                        request.pattern, *columns, observed, request.split
+                        request.pattern, *columns, _before(request.split), request.split
                     )
                 )
         none = Answers(np.zeros(1, np.int64), *np.zeros((2, 0), np.int32))  # with costs
@@ -171,6 +213,8 @@ class Sampler:
 
     def _accept(self, request: Request, constants: Ints, relations: Ints) -> Queries:
         """The candidates that keep to the rules, with their answers."""
+        promising = self._promising(request, constants, relations)
+        constants, relations = constants[promising], relations[promising]
         parts = []
         for i in range(0, len(constants), BATCH):
             columns = constants[i : i + BATCH], relations[i : i + BATCH]
@@ -179,29 +223,37 @@ class Sampler:
         return Queries.joined([Queries.none(request.pattern), *parts])
 
     def _accept_batch(self, request: Request, constants: Ints, relations: Ints) -> Queries:
-        """A batch of candidates, of which those that break a rule (see the module) are dropped."""
+        """A batch of candidates, of which those that break a rule are dropped."""
         database, pattern, split = self.graph.database, request.pattern, request.split
         full = database.answer(pattern, constants, relations, split)
         keep = full.counts > 0
-        if split != "train" and request.count is not None:
+        if split != "train" and request.count is not None and self.rules.few_answers:
             keep &= full.counts <= self.max_answers
-        relaxed = _without_negations(pattern)
-        if relaxed is not None:
-            loose = database.answer(
-                relaxed,
-                constants[:, [pattern.constants.index(name) for name in relaxed.constants]],
-                relations[:, [pattern.relations.index(name) for name in relaxed.relations]],
-                split,
-            )
-            keep &= loose.counts > full.counts
         easy, hard = full, Answers.none(len(full))
         if split != "train":
-            observed = SPLITS[SPLITS.index(split) - 1]
-            known = database.answer(pattern, constants, relations, observed)
+            known = database.answer(pattern, constants, relations, _before(split))
             easy, hard = split_answers(full, known, len(self.graph.entity_ids))
-            keep &= hard.counts > 0
+            if self.rules.hard_answer:
+                keep &= hard.counts > 0
+            if self.rules.lost_answer and has_negation(pattern.formula):
+                keep &= known.counts > easy.counts
+        keep &= self._excluding(request, constants, relations, full)
         candidates = constants.astype(np.int32), relations.astype(np.int32)
         return Queries(pattern, *candidates, easy, hard).select(keep)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A protocol by name: what is sampled for a graph, by which sampler, with which rules."""
+
+    name: str
+    types: tuple[str, ...]
+    requests: Callable[[KnowledgeGraph, Mapping[str, Pattern] | None, int | None], list[Request]]
+    sampler: type[Sampler]
+    rules: Rules
+
+
+BETAE_PRESET = Preset("betae", tuple(BETAE), betae_preset, Sampler, Rules())
 
 
 def sample_all(
@@ -210,10 +262,12 @@ def sample_all(
     seed: int = 0,
     listener: Listener = SILENT,
     timeout: float | None = None,
+    preset: Preset = BETAE_PRESET,
+    rules: Rules | None = None,
 ) -> Mapping[str, Mapping[str, Queries]]:
-    """The queries of all requests, by split and name."""
-    sampler = Sampler(graph, seed, timeout=timeout)
-    listener.begin("sampling", sum(request.count or 0 for request in requests))
+    """The queries of all requests, by split and name; without rules, by those of the preset."""
+    sampler = preset.sampler(graph, seed, timeout=timeout, rules=rules or preset.rules)
+    listener.begin("sampling", sum(map(sampler.size, requests)))
     splits: dict[str, dict[str, Queries]] = {}
     for request in requests:
         try:
@@ -233,21 +287,25 @@ def sample_store(
     listener: Listener = SILENT,
     *,
     timeout: float | None = None,
+    preset: Preset = BETAE_PRESET,
+    rules: Rules | None = None,
 ) -> QueryStore:
     """Sample and write a query store for a graph or its folder.
 
-    Without requests, it has BetaE's composition, scaled to the graph. timeout is in seconds, for
-    the answers to a batch of queries.
+    Without requests, it has the composition of the preset, scaled to the graph; without rules, it
+    has the preset's. timeout is in seconds, for the answers to a batch of queries.
     """
     graph = KnowledgeGraph.of(graph)
+    rules = rules or preset.rules
     if requests is None:
-        requests = betae_preset(graph)
-    splits = sample_all(graph, requests, seed, listener, timeout)
+        requests = preset.requests(graph, None, None)
+    splits = sample_all(graph, requests, seed, listener, timeout, preset, rules)
     if not any(len(queries) for patterns in splits.values() for queries in patterns.values()):
         raise QueryError(f"{graph.folder} has no queries of these types; nothing was written")
     made = {
         "made_by": f"lmpnn-kge {version('lmpnn-kge')}",
-        "preset": "betae",
+        "preset": preset.name,
+        "rules": rules.to_json(),
         "seed": seed,
         GRAPH: graph.fingerprint,
     }
@@ -263,6 +321,16 @@ def split_answers(full: Answers, observed: Answers, entities: int) -> tuple[Answ
     position = np.minimum(np.searchsorted(known, keys), max(0, len(known) - 1))
     is_known = known[position] == keys if len(known) else np.zeros(len(keys), bool)
     return full.only(is_known), full.only(~is_known)
+
+
+def unseen(
+    seen: npt.NDArray[np.uint64], constants: Ints, relations: Ints
+) -> tuple[npt.NDArray[np.uint64], Ints]:
+    """The hashes of all queries so far, and the new queries in the order in which they came."""
+    keys = np.concatenate([seen, _fingerprints(constants, relations)])
+    # `first` points behind the hashes that were seen before only if a hash is new.
+    keys, first = np.unique(keys, return_index=True)
+    return keys, np.sort(first[first >= len(seen)]) - len(seen)
 
 
 def _fingerprints(constants: Ints, relations: Ints) -> npt.NDArray[np.uint64]:
@@ -287,6 +355,11 @@ def _without_negations(pattern: Pattern) -> Pattern | None:
     if len(positive) == len(parts) or not connected:
         return None
     return Pattern(conjunction(connected))
+
+
+def _before(split: str) -> str:
+    """The split whose edges are observed when the queries of a split are asked."""
+    return SPLITS[SPLITS.index(split) - 1]
 
 
 def _total(parts: Iterable[Queries]) -> int:

@@ -66,7 +66,16 @@ EFO1 = {
     "coauthor": "r1(f,e1)&r2(e1,s1)&r1(f,e2)&r1(e3,e2)&f!=e3",
 }
 
-_ORDER = {name: number for number, name in enumerate([*BETAE, *EFO1])}
+#: Types with four atoms, as in the hard sets.
+FOUR = {
+    "4p": "r1(s1,e1)&r2(e1,e2)&r3(e2,e3)&r4(e3,f)",
+    "4i": "r1(s1,f)&r2(s2,f)&r3(s3,f)&r4(s4,f)",
+}
+
+#: All types that have a name.
+NAMED = {**BETAE, **FOUR, **EFO1}
+
+_ORDER = {name: number for number, name in enumerate(NAMED)}
 
 
 def ordered(names: Iterable[str]) -> list[str]:
@@ -132,7 +141,7 @@ def parse_pattern(text: str) -> Pattern:
 
 def named_patterns(*files: str | Path) -> dict[str, Pattern]:
     """The built-in patterns and those of YAML files with lines `name: pattern`, by name."""
-    texts: dict[str, str] = {**BETAE, **EFO1}
+    texts: dict[str, str] = dict(NAMED)
     for file in files:
         texts |= _read(Path(file))
     return {name: parse_pattern(text) for name, text in texts.items()}

@@ -10,10 +10,11 @@ import torch
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.open import build, find_backbone, read_checkpoint
 from lmpnn_kge.errors import RunError
+from lmpnn_kge.files import file_hash
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.settings.kinds import TrainSettings
 from lmpnn_kge.training.folder import RunFolder
-from lmpnn_kge.training.provenance import RunProvenance, file_hash, located_path
+from lmpnn_kge.training.provenance import RunProvenance, located_path
 
 
 def precision(provenance: RunProvenance) -> torch.dtype:

@@ -15,7 +15,7 @@ from torch import Tensor
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.device import choose_device
 from lmpnn_kge.errors import ConfigError, QueryError, RunError, choices
-from lmpnn_kge.files import relative
+from lmpnn_kge.files import file_hash, relative
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.listener import SILENT, Listener
@@ -44,7 +44,7 @@ from lmpnn_kge.runs.questions import Batch, Question
 from lmpnn_kge.settings.kinds import TrainSettings, UnionMode
 from lmpnn_kge.training.folder import RUN, STATE, RunFolder
 from lmpnn_kge.training.lmpnn import MODEL, load_best
-from lmpnn_kge.training.provenance import QueriesSource, RunProvenance, file_hash
+from lmpnn_kge.training.provenance import QueriesSource, RunProvenance
 from lmpnn_kge.training.resume import epochs_done, is_finished
 
 #: Many formulas; a text by itself is not among them, although it is a sequence of texts.

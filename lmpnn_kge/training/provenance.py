@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import os
 import platform
 import shlex
@@ -17,20 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmpnn_kge.errors import short
+from lmpnn_kge.files import file_hash
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from lmpnn_kge.queries.store import QueryStore
-
-
-def file_hash(file: str | Path) -> str:
-    """The SHA-256 of a file."""
-    with Path(file).open("rb") as stream:
-        digest = hashlib.sha256()
-        while part := stream.read(2**20):
-            digest.update(part)
-    return digest.hexdigest()
 
 
 def recorded_path(path: str | Path, folder: Path) -> str:

@@ -18,7 +18,7 @@ from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.queries.betae import STRUCTURES, export_betae, import_betae
 from lmpnn_kge.queries.store import QueryStore, write_store
-from lmpnn_kge.query.patterns import BETAE, parse_pattern
+from lmpnn_kge.query.patterns import BETAE, FOUR, NAMED, parse_pattern
 
 from .. import libkge_files
 from ..graph.formats.betae_files import ENTITIES, dump, graph_folder, load
@@ -42,7 +42,7 @@ def betae_folder(folder, protocol=2):
     graph_folder(folder, protocol)
     for split, names in ANSWERS.items():
         listed, answers = defaultdict(set), [defaultdict(set) for _ in names]
-        for structure in [*STRUCTURES.values(), DM]:
+        for structure in [*(STRUCTURES[name] for name in BETAE), DM]:
             for numbers in ([3, 2, 1, 0, 2, 1], [0, 3, 2, 1, 3, 2]):
                 query = fill(structure, iter(numbers))
                 listed[structure].add(query)
@@ -59,11 +59,11 @@ def folder(tmp_path):
     return betae_folder(tmp_path / "betae")
 
 
-def test_the_14_structures_fill_the_places_of_the_14_patterns_in_order():
-    assert list(STRUCTURES) == list(BETAE)
+def test_structures_fill_the_places_of_their_patterns_in_order():
+    assert list(STRUCTURES) == [*BETAE, *FOUR]
     for name, structure in STRUCTURES.items():
         letters = [letter for letter in str(structure) if letter.isalpha()]
-        pattern = parse_pattern(BETAE[name])
+        pattern = parse_pattern(NAMED[name])
         assert pattern.constants == [f"s{i + 1}" for i in range(letters.count("e"))]
         assert pattern.relations == [f"r{i + 1}" for i in range(letters.count("r"))]
 
@@ -123,6 +123,26 @@ def test_the_export_of_an_import_has_the_same_files_for_the_14_types(folder, tmp
     for split in ("train", "valid", "test"):
         again = KnowledgeGraph.open(tmp_path / "again").triples(split)
         assert again.tolist() == KnowledgeGraph.open(folder).triples(split).tolist()
+
+
+def test_files_can_be_asked_for_types_and_queries_that_they_lack(folder, tmp_path):
+    """As BetaE's own: published programs do that."""
+    export_betae(import_betae(folder)[0], tmp_path / "out")
+    for file in (tmp_path / "out").glob("*-*.pkl"):
+        with file.open("rb") as stream:
+            content = pickle.load(stream)  # our own file, as those programs open it
+        assert type(content) is defaultdict
+        assert content["no such type"] == set()
+
+
+def test_the_types_of_the_hard_sets_go_out_and_in(tmp_path):
+    found = queries(NAMED["4p"], [[0]], [[0, 1, 2, 3]], [[1]], [[2]])
+    store = QueryStore("out", Vocabulary(ENTITIES, ["/x/y", "z"]), {"test": {"4p": found}}, {})
+    notes = export_betae(store, tmp_path / "out")
+    assert notes == ["test: 4p is a type of the hard sets, not of BetaE's own files"]
+    again = import_betae(tmp_path / "out")[0].splits["test"]["4p"]
+    assert again.relations.tolist() == [[0, 1, 2, 3]]
+    assert (again.easy.values.tolist(), again.hard.values.tolist()) == ([1], [2])
 
 
 @given(stores())
@@ -328,10 +348,10 @@ def test_a_marker_in_another_position_is_refused(folder, name, query, words):
 
 
 def test_other_structures_and_stray_answers_are_reported(folder):
-    dump(folder / "test-queries.pkl", {("e", ("r",) * 4): {(1, (0, 0, 0, 0))}, ONE: set()})
+    dump(folder / "test-queries.pkl", {("e", ("r",) * 5): {(1, (0, 0, 0, 0, 0))}, ONE: set()})
     store, notes = import_betae(folder)
     assert len(store.splits["test"]["1p"]) == 0
-    assert notes[-2].startswith("test: skipped 1 ('e', ('r', 'r', 'r', 'r'))")
+    assert notes[-2].startswith("test: skipped 1 ('e', ('r', 'r', 'r', 'r', 'r'))")
     assert "queries that are not listed" in notes[-1]
 
 

@@ -28,7 +28,7 @@ from lmpnn_kge.query.normal_form import (
     scoped,
 )
 from lmpnn_kge.query.parser import parse, parse_any
-from lmpnn_kge.query.patterns import BETAE, EFO1, Pattern, named_patterns, ordered, parse_pattern
+from lmpnn_kge.query.patterns import NAMED, Pattern, named_patterns, ordered, parse_pattern
 
 from ..formulas import formulas
 
@@ -185,14 +185,14 @@ def test_any_number_of_negated_alternatives_is_one_disjunct():
     assert len(only.literals) == 200
 
 
-@pytest.mark.parametrize("name", [*BETAE, *EFO1])
+@pytest.mark.parametrize("name", NAMED)
 def test_named_patterns_print_as_they_are_written(name):
-    assert str(named_patterns()[name]) == {**BETAE, **EFO1}[name]
+    assert str(named_patterns()[name]) == NAMED[name]
 
 
 def test_types_stand_as_in_the_tables_of_the_field_and_others_after_them_by_name():
     assert ordered(["zz", "2il", "pni", "a", "1p", "up"]) == ["1p", "up", "pni", "2il", "a", "zz"]
-    assert ordered(reversed([*BETAE, *EFO1])) == [*BETAE, *EFO1]
+    assert ordered(reversed(NAMED)) == [*NAMED]
 
 
 def test_places_of_a_pattern_are_in_the_order_of_their_first_occurrence():
