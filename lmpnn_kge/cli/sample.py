@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lmpnn_kge.cli.options import out_option, timeout_option
+from lmpnn_kge.cli.options import engine_options, out_option, timeout_option
 from lmpnn_kge.cli.progress import terminal
 from lmpnn_kge.errors import QueryError, choices, printable
 
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     help="Seed of the random draws.",
 )
 @timeout_option("a batch of 10,000 queries")
+@engine_options
 def sample(
     dataset: str,
     out: str,
@@ -59,16 +60,19 @@ def sample(
     count: int | None,
     seed: int,
     timeout: float,
+    **engine: Any,
 ) -> None:
     """Sample queries with exact answers by BetaE's protocol, and write them as a query store."""
     from lmpnn_kge.files import check_target
+    from lmpnn_kge.graph.engine import EngineOptions
     from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
     from lmpnn_kge.queries.sample import betae_preset, sample_store
     from lmpnn_kge.queries.store import is_store
 
+    options = EngineOptions(**engine)
     check_target(out, is_store)
     chosen = _chosen(types, patterns)
-    graph = KnowledgeGraph.open(dataset)
+    graph = KnowledgeGraph.open(dataset).answered_by(options)
     requests = betae_preset(graph, chosen, count)
     provenance = {"preset": preset, "types": types, "count": count}
     with terminal() as listener:

@@ -159,7 +159,7 @@ class Sampler:
             if not len(known):
                 raise DatasetError(f"{self.graph.folder} has no {split} triples to sample from")
             entities, relations = len(self.graph.entity_ids), self.graph.num_relations
-            self._edges[split] = Edges.of(known, entities, relations)
+            self._edges = {split: Edges.of(known, entities, relations)}  # one split at a time
         return self._edges[split]
 
     def _all_one_hop(self, split: str) -> tuple[Ints, Ints]:
@@ -179,29 +179,35 @@ class Sampler:
         return Queries.joined([Queries.none(request.pattern), *parts])
 
     def _accept_batch(self, request: Request, constants: Ints, relations: Ints) -> Queries:
-        """A batch of candidates, of which those that break a rule (see the module) are dropped."""
+        """A batch of candidates, of which those that break a rule (see the module) are dropped.
+
+        Each rule looks only at the queries that kept to the rules before it.
+        """
         database, pattern, split = self.graph.database, request.pattern, request.split
         full = database.answer(pattern, constants, relations, split)
+        candidates = constants.astype(np.int32), relations.astype(np.int32)
+        queries = Queries(pattern, *candidates, full, Answers.none(len(full)))
         keep = full.counts > 0
         if split != "train" and request.count is not None:
             keep &= full.counts <= self.max_answers
+        queries = queries.select(keep)
+        counts = queries.easy.counts
+        if split != "train":
+            observed = SPLITS[SPLITS.index(split) - 1]
+            known = database.answer(pattern, queries.constants, queries.relations, observed)
+            easy, hard = split_answers(queries.easy, known, len(self.graph.entity_ids))
+            keep = hard.counts > 0
+            queries, counts = replace(queries, easy=easy, hard=hard).select(keep), counts[keep]
         relaxed = _without_negations(pattern)
         if relaxed is not None:
             loose = database.answer(
                 relaxed,
-                constants[:, [pattern.constants.index(name) for name in relaxed.constants]],
-                relations[:, [pattern.relations.index(name) for name in relaxed.relations]],
+                queries.constants[:, [pattern.constants.index(name) for name in relaxed.constants]],
+                queries.relations[:, [pattern.relations.index(name) for name in relaxed.relations]],
                 split,
             )
-            keep &= loose.counts > full.counts
-        easy, hard = full, Answers.none(len(full))
-        if split != "train":
-            observed = SPLITS[SPLITS.index(split) - 1]
-            known = database.answer(pattern, constants, relations, observed)
-            easy, hard = split_answers(full, known, len(self.graph.entity_ids))
-            keep &= hard.counts > 0
-        candidates = constants.astype(np.int32), relations.astype(np.int32)
-        return Queries(pattern, *candidates, easy, hard).select(keep)
+            queries = queries.select(loose.counts > counts)
+        return queries
 
 
 def sample_all(
