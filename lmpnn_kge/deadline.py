@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -13,6 +13,9 @@ from lmpnn_kge.errors import StoppedError, TimeLimitError
 
 #: Seconds that the commands give the answers to one formula if the user sets no other limit.
 TIMEOUT = 60.0
+
+#: Seconds between two looks at the time, and between two attempts to stop a statement.
+STOPPING = 0.05
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,31 @@ def stoppable(stopped: threading.Event) -> Iterator[None]:
         _stopped.reset(token)
 
 
-def stop_event() -> threading.Event | None:
-    """The event that stops the answers of this thread, if there is one."""
-    return _stopped.get()
+@contextmanager
+def interrupting(interrupt: Callable[[], object]) -> Iterator[None]:
+    """Call `interrupt` when the time of this block is over, or when it is stopped.
+
+    It is called until the block ends: an engine ignores an interrupt between two statements.
+    """
+    deadline, stopped = _deadline.get(), _stopped.get()
+    if deadline is None and stopped is None:
+        yield
+        return
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(STOPPING):
+            late = deadline is not None and time.monotonic() >= deadline.end
+            if late or (stopped is not None and stopped.is_set()):
+                interrupt()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()  # so that no interrupt hits the next statement
 
 
 def seconds_left() -> float | None:

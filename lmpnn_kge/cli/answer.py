@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
-from lmpnn_kge.cli.options import json_option, timeout_option
+from lmpnn_kge.cli.options import engine_options, json_option, timeout_option
 from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import printable
 
@@ -37,6 +38,7 @@ from lmpnn_kge.errors import printable
     help="Print N-Triples: the edges by which each entity answers, and their labels.",
 )
 @timeout_option("a formula")
+@engine_options
 @json_option
 def answer(
     formula: str,
@@ -46,24 +48,27 @@ def answer(
     as_triples: bool,
     timeout: float,
     as_json: bool,
+    **engine: Any,
 ) -> None:
     """Answer a FORMULA such as 'capital(?x, ?) & continent(?x, Asia)' from the edges of a graph.
 
     ? marks the answer, and ?x stands for some entity. The formula may also be a SPARQL query that
     selects one variable. The answers are exact: nothing is predicted.
     """
+    from lmpnn_kge.graph.engine import EngineOptions
     from lmpnn_kge.graph.formats.ntriples import ntriples
     from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
     from lmpnn_kge.query.parser import parse
     from lmpnn_kge.query.patterns import Pattern
     from lmpnn_kge.query.sql import pattern_sql
 
+    options = EngineOptions(**engine)
     if show_sql + as_json + as_triples > 1:
         raise click.UsageError("give one of --sql, --json and --ntriples")
     if show_sql:
         click.echo(pattern_sql(Pattern(parse(formula))))
         return
-    graph = KnowledgeGraph.open(dataset)
+    graph = KnowledgeGraph.open(dataset).answered_by(options)
     for note in graph.notes:
         click.echo(f"note: {printable(note)}", err=True)
     names = graph.vocabulary

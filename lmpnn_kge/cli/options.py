@@ -90,6 +90,39 @@ def timeout_option(what: str, default: float = TIMEOUT) -> Callable[[F], F]:
     )
 
 
+def engine_options(command: F) -> F:
+    """The fields of `EngineOptions`, for whatever asks a graph for exact answers."""
+    for option in (
+        click.option(
+            "--parquet",
+            metavar="DIR",
+            help="With spark: folder for the edges as Parquet that all its machines can read; "
+            "default: a temporary folder.",
+        ),
+        click.option(
+            "--master",
+            metavar="URL",
+            help="With spark: where it runs, such as local[4], spark://HOST:7077, yarn, or "
+            "sc://HOST for Spark Connect; default: on this machine.",
+        ),
+        click.option(
+            "--memory",
+            metavar="SIZE",
+            help="With duckdb: memory to use, such as 8GB; larger results go to a temporary "
+            "folder. Default: half of the machine's.",
+        ),
+        click.option(
+            "--engine",
+            default="duckdb",
+            show_default=True,
+            metavar="NAME",
+            help="What computes exact answers: duckdb, in this process, or spark.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 def check_svg(out: str) -> None:
     """FileError if a file is named as something else than the SVG that will be written to it."""
     suffix = Path(out).suffix

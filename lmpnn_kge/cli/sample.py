@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lmpnn_kge.cli.options import out_option, timeout_option
+from lmpnn_kge.cli.options import engine_options, out_option, timeout_option
 from lmpnn_kge.cli.progress import terminal
 from lmpnn_kge.errors import QueryError, choices, printable
 
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     help="Seed of the random draws.",
 )
 @timeout_option("a batch of 10,000 queries")
+@engine_options
 def sample(
     dataset: str,
     out: str,
@@ -76,19 +77,22 @@ def sample(
     switches: tuple[str, ...],
     seed: int,
     timeout: float,
+    **engine: Any,
 ) -> None:
     """Sample queries with exact answers, and write them as a query store."""
     from lmpnn_kge.files import check_target
+    from lmpnn_kge.graph.engine import EngineOptions
     from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
     from lmpnn_kge.queries.hard import HARD_PRESET
     from lmpnn_kge.queries.sample import BETAE_PRESET, sample_store
     from lmpnn_kge.queries.store import is_store
 
+    options = EngineOptions(**engine)
     check_target(out, is_store)
     protocol = {p.name: p for p in (BETAE_PRESET, HARD_PRESET)}[preset]
     rules = protocol.rules.switched(switches)
     chosen = _chosen(types, patterns, protocol.types)
-    graph = KnowledgeGraph.open(dataset)
+    graph = KnowledgeGraph.open(dataset).answered_by(options)
     requests = protocol.requests(graph, chosen, count)
     provenance = {"types": types, "count": count}
     with terminal() as listener:

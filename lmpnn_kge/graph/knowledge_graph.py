@@ -17,6 +17,8 @@ from lmpnn_kge.files import atomic_folder
 from lmpnn_kge.graph.answers import Mask
 from lmpnn_kge.graph.database import Database, level_of
 from lmpnn_kge.graph.describe import describe_graph
+from lmpnn_kge.graph.engine import DEFAULT, EngineOptions
+from lmpnn_kge.graph.engines import open_engine
 from lmpnn_kge.graph.folders import read_folder
 from lmpnn_kge.graph.formats import cache
 from lmpnn_kge.graph.formats.content import Content
@@ -52,6 +54,7 @@ class KnowledgeGraph:
     vocabulary: Vocabulary
     splits: Mapping[str, Triples]  # train, valid and test, each [n, 3]
     notes: tuple[str, ...] = ()  # what was left out while it was read
+    engine: EngineOptions = DEFAULT  # for exact answers
 
     @classmethod
     def open(cls, path: str | Path, **options: Any) -> KnowledgeGraph:
@@ -109,6 +112,10 @@ class KnowledgeGraph:
             names = read_labels(labels, names).of(names)
         folder = Path(source) if isinstance(source, str | Path) else Path()
         return cls(folder, name or read.name, names, splits, read.notes)
+
+    def answered_by(self, engine: EngineOptions) -> KnowledgeGraph:
+        """The same graph with other options for the engine that gives exact answers."""
+        return replace(self, engine=engine)
 
     def save(self, folder: str | Path) -> KnowledgeGraph:
         """Write the graph as a LibKGE dataset folder, and return the graph of that folder.
@@ -207,8 +214,10 @@ class KnowledgeGraph:
 
     @once
     def database(self) -> Database:
-        """The graph in DuckDB, which answers many questions at once."""
-        return Database(*self.edges, self.num_entities, self.num_relations)
+        """The graph in an engine, which answers many questions at once."""
+        entities = self.num_entities
+        engine = open_engine(self.engine, *self.edges, entities, self.num_relations)
+        return Database(engine, entities)
 
     def answer(self, formula: str | Formula, split: str = "test") -> list[str]:
         """The ids of the entities that answer a formula: exact answers, nothing is predicted.

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.graph.triples import both_directions
+from lmpnn_kge.once import once
 from lmpnn_kge.queries.rules import Rules
 from lmpnn_kge.query.formula import FREE, Atom, Constant, Term, connected_to, literals
 from lmpnn_kge.query.patterns import Pattern
@@ -40,26 +41,32 @@ class Edges:
     group: Ints  # [g + 1]: the first edge of each group
     group_key: Ints  # [g]: target · 2R + relation, ascending
     first_group: Ints  # [E + 1]: the first group of each target
-    pair_key: Ints  # [m]: source · E + target, ascending
-    pair_relation: Ints  # [m]: the relation of each pair
 
     @classmethod
     def of(cls, triples: Ints, entities: int, relations: int) -> Edges:
+        """The edges of triples [n, 3], which are sorted by head, relation and tail."""
         source, relation, target = both_directions(triples, relations).T
-        order = np.lexsort((source, relation, target))
-        keys = target[order] * (2 * relations) + relation[order]
-        group_key, group = np.unique(keys, return_index=True)
-        pairs = np.lexsort((relation, target, source))
+        keys = target * np.int64(2 * relations) + relation
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        group = np.flatnonzero(np.diff(keys, prepend=-1))
         return cls(
             entities,
             relations,
-            source[order],
+            source[order].astype(np.int32),
             np.append(group, len(keys)),
-            group_key,
-            np.searchsorted(group_key, np.arange(entities + 1) * 2 * relations),
-            source[pairs] * entities + target[pairs],
-            relation[pairs],
+            keys[group],
+            np.searchsorted(keys[group], np.arange(entities + 1) * 2 * relations),
         )
+
+    @once
+    def pairs(self) -> tuple[Ints, Ints]:
+        """source · E + target of all edges, ascending, and the relation of each, [m]."""
+        target, relation = np.divmod(self.group_key, 2 * self.relations)
+        size = np.diff(self.group)
+        keys = self.source * np.int64(self.entities) + np.repeat(target, size)
+        order = np.argsort(keys, kind="stable")
+        return keys[order], np.repeat(relation, size)[order]
 
     def inverse(self, relation: Ints) -> Ints:
         """The inverses of relations."""
@@ -87,14 +94,16 @@ class Edges:
 
     def between(self, source: Ints, target: Ints, random: np.random.Generator) -> tuple[Ints, Mask]:
         """A relation from each source to its target, and whether there is any."""
+        pair_key, pair_relation = self.pairs
         keys = source * self.entities + target
-        first = np.searchsorted(self.pair_key, keys)
-        last = np.searchsorted(self.pair_key, keys, side="right")
+        first = np.searchsorted(pair_key, keys)
+        last = np.searchsorted(pair_key, keys, side="right")
         pair = np.where(last > first, _pick(first, last, random), 0)
-        return self.pair_relation[pair], last > first
+        return pair_relation[pair], last > first
 
     def _source(self, group: Ints, random: np.random.Generator) -> Ints:
-        return self.source[_pick(self.group[group], self.group[group + 1], random)]
+        chosen = self.source[_pick(self.group[group], self.group[group + 1], random)]
+        return chosen.astype(np.int64)  # keys are products, which 32 bits cannot hold
 
 
 def _pick(first: Ints, last: Ints, random: np.random.Generator) -> Ints:

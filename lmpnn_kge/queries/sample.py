@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import DatasetError, QueryError
-from lmpnn_kge.graph.answers import Answers, Mask
+from lmpnn_kge.graph.answers import Answers, Int64s, Mask
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.triples import SPLITS, both_directions
 from lmpnn_kge.listener import SILENT, Listener
@@ -159,21 +159,24 @@ class Sampler:
             self._missing[split] = Missing.of(own, self.graph.num_relations)
         return self._missing[split]
 
-    def _excluding(self, request: Request, constants: Ints, relations: Ints, full: Answers) -> Mask:
-        """The candidates whose negations exclude an entity that would answer without them."""
+    def _excluding(self, request: Request, queries: Queries, counts: Int64s) -> Mask:
+        """The queries whose negations exclude an entity that would answer without them.
+
+        counts [n] has the numbers of their answers.
+        """
         pattern, split = request.pattern, request.split
         relaxed = _without_negations(pattern) if self.rules.excluding else None
         lost = split != "train" and self.rules.lost_answer
         # A lost answer would answer without the negations, unless there are others inside.
         if relaxed is None or (lost and not has_negation(relaxed.formula)):
-            return np.ones(len(full), bool)
+            return np.ones(len(queries), bool)
         loose = self.graph.database.answer(
             relaxed,
-            constants[:, [pattern.constants.index(name) for name in relaxed.constants]],
-            relations[:, [pattern.relations.index(name) for name in relaxed.relations]],
+            queries.constants[:, [pattern.constants.index(name) for name in relaxed.constants]],
+            queries.relations[:, [pattern.relations.index(name) for name in relaxed.relations]],
             split,
         )
-        return loose.counts > full.counts
+        return loose.counts > counts
 
     def _priced(self, request: Request, queries: Queries) -> Queries:
         """The same queries, with the number of missing edges that each hard answer needs."""
@@ -201,7 +204,7 @@ class Sampler:
             if not len(known):
                 raise DatasetError(f"{self.graph.folder} has no {split} triples to sample from")
             entities, relations = len(self.graph.entity_ids), self.graph.num_relations
-            self._edges[split] = Edges.of(known, entities, relations)
+            self._edges = {split: Edges.of(known, entities, relations)}  # one split at a time
         return self._edges[split]
 
     def _all_one_hop(self, split: str) -> tuple[Ints, Ints]:
@@ -223,23 +226,29 @@ class Sampler:
         return Queries.joined([Queries.none(request.pattern), *parts])
 
     def _accept_batch(self, request: Request, constants: Ints, relations: Ints) -> Queries:
-        """A batch of candidates, of which those that break a rule are dropped."""
+        """A batch of candidates, of which those that break a rule are dropped.
+
+        Each rule looks only at the queries that kept to the rules before it.
+        """
         database, pattern, split = self.graph.database, request.pattern, request.split
         full = database.answer(pattern, constants, relations, split)
+        candidates = constants.astype(np.int32), relations.astype(np.int32)
+        queries = Queries(pattern, *candidates, full, Answers.none(len(full)))
         keep = full.counts > 0
         if split != "train" and request.count is not None and self.rules.few_answers:
             keep &= full.counts <= self.max_answers
-        easy, hard = full, Answers.none(len(full))
+        queries = queries.select(keep)
+        counts = queries.easy.counts
         if split != "train":
-            known = database.answer(pattern, constants, relations, _before(split))
-            easy, hard = split_answers(full, known, len(self.graph.entity_ids))
+            known = database.answer(pattern, queries.constants, queries.relations, _before(split))
+            easy, hard = split_answers(queries.easy, known, len(self.graph.entity_ids))
+            keep = np.ones(len(queries), bool)
             if self.rules.hard_answer:
                 keep &= hard.counts > 0
             if self.rules.lost_answer and has_negation(pattern.formula):
                 keep &= known.counts > easy.counts
-        keep &= self._excluding(request, constants, relations, full)
-        candidates = constants.astype(np.int32), relations.astype(np.int32)
-        return Queries(pattern, *candidates, easy, hard).select(keep)
+            queries, counts = replace(queries, easy=easy, hard=hard).select(keep), counts[keep]
+        return queries.select(self._excluding(request, queries, counts))
 
 
 @dataclass(frozen=True)

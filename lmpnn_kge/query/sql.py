@@ -65,7 +65,7 @@ def witness_sql(
     q, the number of the disjunct, and an entity w0, w1, … for each variable that the disjunct
     binds: the first `limit` witnesses of each disjunct, in an order that depends on the edges only.
     """
-    answer = Constant(max(constants, default="") + "?")  # a name that no other constant has
+    answer = answer_constant(constants)
     compiler = Compiler([*constants, answer.name], list(relations), False, max_ranging)
     # Several steps read the edges, of which only those of the formula's relations matter.
     compiler.edges = compiler.add(["SELECT s, p, o FROM edges"])
@@ -74,7 +74,13 @@ def witness_sql(
         _witnesses(compiler, substitute(disjunct, {FREE: answer}), number, limit, width)
         for number, disjunct in enumerate(disjuncts)
     ]
-    return f"{_with(compiler)}\n" + "\nUNION ALL\n".join(results) + "\nORDER BY ALL"
+    order = ", ".join(["q", "disjunct", "place", *(f"w{place}" for place in range(width))])
+    return f"{_with(compiler)}\n" + "\nUNION ALL\n".join(results) + f"\nORDER BY {order}"
+
+
+def answer_constant(constants: Sequence[str]) -> Constant:
+    """The constant that stands for the answer in `witness_sql`: no other has its name."""
+    return Constant(max(constants, default="") + "?")
 
 
 def _witnesses(compiler: Compiler, conjunct: Conjunct, number: int, limit: int, width: int) -> str:
@@ -108,8 +114,10 @@ def _extend(compiler: Compiler, partial: Factor | None, bucket: Bucket, limit: i
     keep: tuple[Variable, ...] = (*known, *([bucket.variable] if bucket.variable else []))
     items = [*([partial] if partial else []), *bucket.items]
     rows = compiler.rows(items, keep, first=partial)
-    order = ", ".join([*(["t0.place"] if partial else []), *[rows.columns[v] for v in keep[-1:]]])
-    place = f"row_number() OVER (PARTITION BY queries.q{f' ORDER BY {order}' if order else ''})"
+    order = ["t0.place"] * (partial is not None) + [rows.columns[v] for v in keep[-1:]]
+    # Without a variable there is only one row, but some engines number none without an order.
+    by = ", ".join(order or ["queries.q"])
+    place = f"row_number() OVER (PARTITION BY queries.q ORDER BY {by})"
     chosen = ", ".join(["queries.q", *rows.chosen(keep), f"{place} AS place"])
     limited = f"QUALIFY place <= {limit}"
     return Factor(compiler.add([f"SELECT {chosen}", *rows.lines, limited]), keep)

@@ -243,7 +243,7 @@ def test_nothing_but_answers_is_on_standard_output(toy_dataset):
     program = (
         "from lmpnn_kge import KnowledgeGraph\n"
         f"graph = KnowledgeGraph.open({str(toy_dataset)!r})\n"
-        "with graph.database._session() as session:\n"
+        "with graph.database.engine._session() as session:\n"
         '    print(session.fetch("SELECT value FROM duckdb_settings() '
         "WHERE name = 'enable_progress_bar'\"))\n"
     )

@@ -1,0 +1,160 @@
+"""DuckDB as the engine, in this process.
+
+Any number of threads can ask at the same time. All of them read the tables `triples` and
+`entities`, which never change. The tables of a call are temporary: they belong to the session of
+the call, and no other call sees them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+from lmpnn_kge.deadline import check_time, interrupting
+from lmpnn_kge.errors import QueryError
+from lmpnn_kge.files import atomic_folder
+from lmpnn_kge.graph.adjacency import Adjacency
+from lmpnn_kge.graph.engine import Columns, Ints, Task
+from lmpnn_kge.graph.memory import memory_limit
+from lmpnn_kge.graph.reach import reachable
+from lmpnn_kge.graph.spill import spill_folder
+
+#: Relations that are listed in a statement.
+FEW = 64
+
+#: Edges of both directions that DuckDB reads faster than we look up those that matter.
+SMALL = 2_000_000
+
+
+class DuckDB:
+    """A graph in memory, with an index of its edges. Large results go to a temporary folder.
+
+    triples [n, 3] has every triple once, sorted; level [n] is the number of the split it belongs
+    to. memory is a size such as "8GB", by default half of the machine's.
+    """
+
+    def __init__(
+        self, triples: Ints, level: Ints, entities: int, relations: int, memory: str | None = None
+    ):
+        self.memory = memory_limit(memory)
+        self.connection = duckdb.connect()
+        # We order the joins: DuckDB badly underestimates how many rows a join of many edges has.
+        self.connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+        self.connection.execute(f"SET memory_limit = '{self.memory}'")
+        self._spill()
+        # DuckDB skips blocks that lack the relations of queries, because the edges are sorted.
+        self.adjacency = Adjacency.of(triples, level, entities, relations)
+        tables: dict[str, Columns] = {
+            "triples": self.adjacency.columns(),
+            "entities": {"e": np.arange(entities)},
+        }
+        for name, columns in tables.items():
+            _Session(self.connection).create(f"TABLE {name}", columns)
+        self._idle: deque[_Session] = deque()  # of calls that have ended; a deque has its own lock
+
+    def _spill(self) -> None:
+        """Let large results go to a folder that is removed with this object."""
+        cleanup = ExitStack()
+        weakref.finalize(self, cleanup.close)
+        folder = spill_folder(cleanup)
+        self.connection.execute("SET temp_directory = $1", [str(folder or "")])
+        if folder is not None:  # a formula can need any amount; it must not fill the disk
+            most = shutil.disk_usage(folder).free // 2
+            self.connection.execute(f"SET max_temp_directory_size = '{most}B'")
+
+    @contextmanager
+    def _session(self) -> Iterator[_Session]:
+        """A session that no other call uses meanwhile."""
+        try:
+            session = self._idle.pop()
+        except IndexError:
+            session = _Session(self.connection.cursor())
+        yield session
+        self._idle.append(session)  # not after an error, which may leave something behind
+
+    def run(self, task: Task) -> dict[str, Ints]:
+        """The columns that a statement yields; QueryError if it needs too much memory or time."""
+        with self._prepared(task) as (session, statement):
+            return session.fetch(statement)
+
+    def write(self, task: Task, folder: str) -> None:
+        """Write the rows that a statement yields, each once, to a new folder of Parquet files."""
+        with atomic_folder(Path(folder)) as aside, self._prepared(task) as (session, statement):
+            file = str(aside / "part-00000.parquet").replace("'", "''")
+            rows = f"SELECT DISTINCT * FROM ({statement})"
+            session.fetch(f"COPY ({rows}) TO '{file}' (FORMAT parquet)")
+
+    @contextmanager
+    def _prepared(self, task: Task) -> Iterator[tuple[_Session, str]]:
+        """A session with the tables of a task, and the statement to run in it."""
+        check_time()
+        reached = self._reached(task)
+        with self._session() as session:
+            session.create("TEMP TABLE queries", task.queries)
+            if reached is None:
+                edges = task.edges("triples") + _among(task)
+            else:
+                session.create("TEMP TABLE reached", reached)
+                edges = task.edges("reached")
+            steps = task.statement.removeprefix("WITH ")
+            try:
+                yield session, f"WITH edges AS NOT MATERIALIZED ({edges}), {steps}"
+            except duckdb.OutOfMemoryException as error:
+                raise QueryError(
+                    f"the formula needs more than {self.memory} of memory and half of the free "
+                    "space for temporary files; simplify it, or allow more with --memory SIZE"
+                ) from error
+
+    def _reached(self, task: Task) -> Columns | None:
+        """The edges that matter in a large graph; None if the statement should read all."""
+        if len(self.adjacency) <= SMALL:
+            return None
+        return reachable(task.disjuncts, task.constants, task.relations, self.adjacency, task.level)
+
+
+class _Session:
+    """A connection to DuckDB, for one thread at a time."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection):
+        self.connection = connection
+        self.run("SET enable_progress_bar = false")  # under `python -c`, it is drawn on stdout
+
+    def run(self, statement: str) -> None:
+        self.connection.execute(statement)
+
+    def create(self, table: str, columns: Columns) -> None:
+        """Create a table, or replace it."""
+        data = {name: np.ascontiguousarray(column, np.int32) for name, column in columns.items()}
+        self.connection.register("incoming", data)
+        self.run(f"CREATE OR REPLACE {table} AS SELECT * FROM incoming")
+        self.connection.unregister("incoming")
+
+    def fetch(self, statement: str) -> dict[str, Ints]:
+        """The columns that a statement yields; TimeLimitError if it takes too long."""
+        check_time()
+        try:
+            with interrupting(self.connection.interrupt):
+                return self.connection.execute(statement).fetchnumpy()
+        except (duckdb.InterruptException, RuntimeError) as error:
+            if "interrupted" not in str(error).lower():
+                raise
+            check_time()
+            raise KeyboardInterrupt from error  # as DuckDB reports Ctrl-C
+
+
+def _among(task: Task) -> str:
+    """A condition that leaves only the edges of the queries' relations, if these are few.
+
+    To answer what is not the case, DuckDB would otherwise hash all edges of the graph.
+    """
+    named = {int(r) for column in task.relations.values() for r in np.unique(column)}
+    if len(named) > FEW:
+        return ""
+    return f" AND p IN ({', '.join(map(str, sorted(named))) or 'NULL'})"

@@ -1,0 +1,42 @@
+"""How much memory an engine may take."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from lmpnn_kge.errors import QueryError
+
+#: The share of the machine's memory that an engine takes if no other limit is set.
+SHARE = 0.5
+
+#: What is taken if the machine does not say how much memory it has, in bytes.
+UNKNOWN = 4 * 10**9
+
+#: The limit of a container, as Linux states it: bytes, or "max".
+CONTAINER = Path("/sys/fs/cgroup/memory.max")
+
+SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]i?B)\s*", re.IGNORECASE)
+
+
+def memory_limit(size: str | None = None) -> str:
+    """A limit for DuckDB: a size such as 8GB as it is, or else half of the machine's memory."""
+    if size is None:
+        return f"{max(1, round(SHARE * machine_memory() / 1e6))}MB"
+    match = SIZE.fullmatch(size)
+    if match is None or not float(match[1]):
+        raise QueryError(f"{size!r} is not a size of memory; give one such as 500MB or 8GB")
+    return f"{match[1]}{match[2].upper().replace('I', 'i')}"
+
+
+def machine_memory() -> int:
+    """The bytes that this machine or container has."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # Windows
+        return UNKNOWN
+    try:
+        return min(total, int(CONTAINER.read_text()))
+    except (OSError, ValueError):  # no container, or one without a limit
+        return total
