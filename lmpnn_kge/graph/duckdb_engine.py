@@ -29,8 +29,11 @@ from lmpnn_kge.graph.spill import spill_folder
 #: Relations that are listed in a statement.
 FEW = 64
 
-#: Edges of both directions that DuckDB reads faster than we look up those that matter.
+#: Edges of both directions that DuckDB reads faster than we look up those of many queries.
 SMALL = 2_000_000
+
+#: Queries that are written into a statement: faster than a table of them.
+FEW_QUERIES = 16
 
 
 class DuckDB:
@@ -97,7 +100,11 @@ class DuckDB:
         check_time()
         reached = self._reached(task)
         with self._session() as session:
-            session.create("TEMP TABLE queries", task.queries)
+            queries = ""
+            if 0 < task.count <= FEW_QUERIES:
+                queries = f"{_inline('queries', task.queries)}, "
+            else:
+                session.create("TEMP TABLE queries", task.queries)
             if reached is None:
                 edges = task.edges("triples") + _among(task)
             else:
@@ -105,7 +112,7 @@ class DuckDB:
                 edges = task.edges("reached")
             steps = task.statement.removeprefix("WITH ")
             try:
-                yield session, f"WITH edges AS NOT MATERIALIZED ({edges}), {steps}"
+                yield session, f"WITH {queries}edges AS NOT MATERIALIZED ({edges}), {steps}"
             except duckdb.OutOfMemoryException as error:
                 raise QueryError(
                     f"the formula needs more than {self.memory} of memory and half of the free "
@@ -113,8 +120,8 @@ class DuckDB:
                 ) from error
 
     def _reached(self, task: Task) -> Columns | None:
-        """The edges that matter in a large graph; None if the statement should read all."""
-        if len(self.adjacency) <= SMALL:
+        """The edges that matter to few queries or in a large graph; None if all should be read."""
+        if len(self.adjacency) <= SMALL and task.count > FEW_QUERIES:
             return None
         return reachable(task.disjuncts, task.constants, task.relations, self.adjacency, task.level)
 
@@ -147,6 +154,13 @@ class _Session:
                 raise
             check_time()
             raise KeyboardInterrupt from error  # as DuckDB reports Ctrl-C
+
+
+def _inline(table: str, columns: Columns) -> str:
+    """A table of whole numbers as a part of WITH."""
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    values = ", ".join(f"({', '.join(map(str, row))})" for row in rows)
+    return f"{table}({', '.join(columns)}) AS (VALUES {values})"
 
 
 def _among(task: Task) -> str:

@@ -80,9 +80,7 @@ class Asking:
             scores, _ = score(self.method, batch)
             known = confirmed = None
             if self.knowledge is not None:
-                known, confirmed = (
-                    self.knowledge.answers(batch, split)[0] for split in ("train", "test")
-                )
+                known, confirmed = (mask[0] for mask in self.knowledge.known_and_confirmed(batch))
             known_rows = torch.zeros_like(scores[0], dtype=torch.bool) if known is None else known
             chances = self._probabilities(question, scores[0], rows, known_rows)
             answers = list(self._answers(rows, scores[0], chances, known, confirmed))
@@ -120,7 +118,7 @@ class Asking:
         known = confirmed = fitting = None
         notes: list[list[str]] = [[] for _ in questions]
         if self.knowledge is not None:
-            known, confirmed = (self.knowledge.answers(batch, split) for split in ("train", "test"))
+            known, confirmed = self.knowledge.known_and_confirmed(batch)
             removed[REFUTED] = self.knowledge.refuted(batch)
             if self.candidates != "any":
                 fitting = self.knowledge.fitting(batch)

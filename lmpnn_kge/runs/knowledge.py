@@ -16,7 +16,7 @@ from lmpnn_kge.graph.triples import Triples
 from lmpnn_kge.graph.vocabulary import Int64s, Rows, Vocabulary
 from lmpnn_kge.once import once
 from lmpnn_kge.query.explain import Witness
-from lmpnn_kge.query.formula import Formula
+from lmpnn_kge.query.formula import Formula, has_negation
 from lmpnn_kge.runs.questions import Batch, Question, atoms_of_answer
 from lmpnn_kge.search.facts import Facts
 
@@ -61,10 +61,24 @@ class Knowledge:
             if missing:
                 raise QueryError(f"the graph {self.graph.name} has no {role} {ids[missing[0]]!r}")
 
-    def answers(self, batch: Batch, split: str) -> Tensor:
-        """The entities that answer by the edges of a split and of the splits before it."""
-        found = self.graph.database.answer(batch.pattern, *self._rows_there(batch), split)
+    def known(self, batch: Batch) -> Tensor:
+        """The entities that answer by the training edges."""
+        found = self.graph.database.answer(batch.pattern, *self._rows_there(batch), "train")
         return self._mask(found.mask(self.graph.num_entities))
+
+    def known_and_confirmed(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The entities that answer by the training edges, and those that do by all edges."""
+        database, rows = self.graph.database, self._rows_there(batch)
+        if has_negation(batch.pattern.formula):  # more edges can make an answer wrong
+            known, confirmed = (
+                database.answer(batch.pattern, *rows, split) for split in ("train", "test")
+            )
+        else:  # one statement finds both: what needs no missing edge is known
+            confirmed = database.missing_edges(batch.pattern, *rows, "train", "test")
+            assert confirmed.costs is not None
+            known = confirmed.only(confirmed.costs == 0)
+        count = self.graph.num_entities
+        return self._mask(known.mask(count)), self._mask(confirmed.mask(count))
 
     def witnesses(
         self, formula: Formula, answers: Sequence[int], limit: int

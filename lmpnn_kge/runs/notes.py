@@ -72,7 +72,7 @@ def _reasons(
     if len(disjuncts) == 1:
         for denied in denials(disjuncts[0]):
             condition = denied.body if isinstance(denied, Not) else Not(denied)
-            answers = knowledge.answers(Batch.of([question]).part(denied), "train")[0]
+            answers = knowledge.known(Batch.of([question]).part(denied))[0]
             yield f"by {question.shape.restored(condition)}", answers
     yield "by conditions in every part of the formula", removed[REFUTED]
     if UNFIT in removed:
