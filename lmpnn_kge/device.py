@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from lmpnn_kge.errors import RunError, choices, short
+from lmpnn_kge.processes import current
 
 #: Kinds of devices that are supported.
 KNOWN = ("cpu", "cuda", "mps")
@@ -29,12 +30,20 @@ WORTH = 1.25
 def choose_device(name: str = "auto") -> torch.device:
     """`auto` is the first of cuda, mps and cpu that this machine has.
 
-    On a CPU this also lets freed memory be reused, see `_keep_freed_memory`.
+    Each process of a job has a GPU of its own. On a CPU this also lets freed memory be reused, see
+    `_keep_freed_memory`.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
         if name == "cpu" and torch.backends.mps.is_available():
             name = "mps"
+    processes = current()
+    if name.startswith("cuda:") and not processes.alone:
+        raise RunError(
+            f"device {name!r} is one GPU, but {processes.count} processes need one each; use cuda"
+        )
+    if name == "cuda" and not processes.alone:
+        name = f"cuda:{processes.local_rank % max(1, torch.cuda.device_count())}"
     try:
         if name.split(":")[0] not in KNOWN:
             raise RuntimeError(choices(name, ("auto", *KNOWN)))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 from click.testing import CliRunner
+from torch.distributed.run import get_args_parser
 
 from lmpnn_kge.cli import main
 
@@ -39,6 +40,10 @@ def joined(block: str) -> list[str]:
 def check_options(line: str) -> None:
     """Parse a command without running it, which fails if an option does not exist."""
     program, *words = shlex.split(line)
+    if program == "torchrun":
+        launched = get_args_parser().parse_args(words)
+        assert launched.module, line
+        program, words = launched.training_script.replace("_", "-"), launched.training_script_args
     assert program == "lmpnn-kge", line
     command: click.Command = main
     while isinstance(command, click.Group) and words and words[0] in command.commands:

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 import torch
+import yaml
 
 import lmpnn_kge
 import lmpnn_kge.plugin
@@ -24,6 +25,7 @@ from .pages import (
     Reader,
     blocks,
     check_options,
+    joined,
     missing_extra,
     shell_lines,
 )
@@ -72,6 +74,15 @@ def test_a_page_followed_literally(page, reader, monkeypatch):
     if page == "python.md":
         assert names["scores"].shape == (1, 40)
         assert len(names["best"]) == 3
+
+
+def test_the_jobs_for_clusters_have_options_that_exist():
+    (script,), (job,) = (blocks(DOCS["distributed.md"], name) for name in ("bash", "yml"))
+    (line,) = (line for line in joined(script) if line.startswith("srun "))
+    check_options(line.removeprefix("srun ").replace("$SLURM_NNODES", "2"))
+    worker = yaml.safe_load(job)["spec"]["pytorchReplicaSpecs"]["Worker"]
+    (container,) = worker["template"]["spec"]["containers"]
+    check_options(shlex.join([*container["command"], *container["args"]]))
 
 
 @pytest.mark.parametrize("page", PAGES)

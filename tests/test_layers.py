@@ -16,6 +16,7 @@ ROOMS = [
     "listener",
     "once",
     "deadline",
+    "processes",
     "notebook",
     "settings",
     "query",

@@ -21,6 +21,7 @@ from lmpnn_kge.graph.answers import spread
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.triples import SPLITS, both_directions
 from lmpnn_kge.listener import SILENT, Listener
+from lmpnn_kge.processes import current
 
 TIE_ABSOLUTE = 1e-5
 TIE_RELATIVE = 1e-4
@@ -71,8 +72,10 @@ def rank_triples(
 ) -> Ranking:
     """Rank triples [n, 3] in both directions, filtered by the known triples [m, 3].
 
-    Each question is scored once, even if it has several answers.
+    Each question is scored once, even if it has several answers. The processes of a job take turns
+    with chunks of questions.
     """
+    processes = current()
     keys, answers = _questions(backbone, triples)
     known_keys, known_answers = _questions(backbone, known)
     questions, first, count = np.unique(keys, return_index=True, return_counts=True)
@@ -80,23 +83,24 @@ def rank_triples(
     known_count = np.searchsorted(known_keys, questions, side="right") - known_first
 
     size = max(1, CHUNK_SCORES // backbone.num_entities)
-    chunks = [slice(i, min(i + size, len(questions))) for i in range(0, len(questions), size)]
-    ranks = []
+    starts = range(0, len(questions), size)[processes.rank :: processes.count]
+    chunks = [slice(start, min(start + size, len(questions))) for start in starts]
+    ranks = torch.zeros(len(answers), device=backbone.entities.device)  # [2n]
     listener.begin("ranking", len(questions))
     for chunk in chunks:
         relations, heads = np.divmod(questions[chunk], backbone.num_entities)
         scores = backbone.score_tails(heads, relations)  # [questions, E]
         if not torch.stack(scores.aminmax()).isfinite().all():
             raise BackboneError("scores overflow: the tables have numbers that are too large")
-        rows, indexes = spread(first[chunk], count[chunk])
-        true = scores[rows, answers[indexes]]
+        rows, places = spread(first[chunk], count[chunk])
+        true = scores[rows, answers[places]]
         known_rows, indexes = spread(known_first[chunk], known_count[chunk])
         scores[known_rows, known_answers[indexes]] = -torch.inf
         for start in range(0, len(rows), size):
             part = slice(start, start + size)
-            ranks.append(_ranks(scores[rows[part]], true[part]))
-        listener.advance(chunk.stop - chunk.start)
-    return Ranking.of(torch.cat(ranks))
+            ranks[places[part]] = _ranks(scores[rows[part]], true[part])
+        listener.advance(processes.count * len(scores))  # the others have done as many
+    return Ranking.of(processes.sum(ranks))
 
 
 def _questions(backbone: Backbone, triples: Ints) -> tuple[Ints, Ints]:

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from typing import Any
 
 import click
@@ -36,16 +39,27 @@ from lmpnn_kge.cli.text import Group
 from lmpnn_kge.cli.train import train
 from lmpnn_kge.cli.translate import translate
 from lmpnn_kge.errors import LmpnnError, QueryError, one_line, short
+from lmpnn_kge.processes import job, launched_rank
 
 #: The longest message, in characters: it may repeat what a user typed, or what a file holds.
 LONGEST = 2000
+
+#: The commands whose work several processes can share.
+SHARED = ("evaluate", "pretrain", "train")
 
 #: How torch says that a CPU or a GPU has no more memory.
 NO_MEMORY = re.compile("can't allocate memory|out of memory", re.IGNORECASE)
 
 
 class _Main(Group):
-    """Prints a user's mistake as one line, with exit code 2; a bug keeps its traceback."""
+    """Prints a user's mistake as one line, with exit code 2; a bug keeps its traceback.
+
+    In a job of several processes, the first one prints, and the first one that fails says why.
+    """
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        with nullcontext() if launched_rank() in (None, 0) else _silenced():
+            return super().main(*arguments, **options)
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         try:
@@ -54,6 +68,19 @@ class _Main(Group):
             raise _shortened(error) from None
 
     def invoke(self, ctx: click.Context) -> Any:
+        with job() as processes:
+            try:
+                return self._invoke(ctx)
+            except (click.UsageError, click.exceptions.Exit):  # the same in every process
+                raise
+            except Exception:
+                if not processes.claims("failure"):
+                    sys.exit(_Mistake.exit_code)
+                if not processes.first:
+                    sys.stderr = sys.__stderr__
+                raise
+
+    def _invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
@@ -78,6 +105,12 @@ class _Main(Group):
             ) from error
 
 
+@contextmanager
+def _silenced() -> Iterator[None]:
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        yield
+
+
 def _shortened(error: click.UsageError) -> click.UsageError:
     """The same error, with no more of what a user typed than anybody reads."""
     if len(error.format_message()) <= LONGEST:
@@ -91,8 +124,14 @@ class _Mistake(click.ClickException):
 
 @click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="lmpnn-kge")
-def main() -> None:
+@click.pass_context
+def main(ctx: click.Context) -> None:
     """Answer logical queries over knowledge graph embeddings."""
+    if launched_rank() is not None and ctx.invoked_subcommand not in SHARED:
+        raise click.UsageError(
+            f"{ctx.invoked_subcommand} runs in one process, but WORLD_SIZE is "
+            f"{os.environ['WORLD_SIZE']}; start it without torchrun"
+        )
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # any name must print, whatever the locale
             stream.reconfigure(errors="backslashreplace")

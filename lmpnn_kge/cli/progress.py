@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmpnn_kge.errors import LmpnnError, printable
 from lmpnn_kge.listener import Detail, Epoch, Listener
+from lmpnn_kge.processes import current
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -37,7 +38,8 @@ def terminal(*, tensorboard: bool = False) -> Iterator[TerminalListener]:
         TimeRemainingColumn,
     )
 
-    writer = _tensorboard() if tensorboard else None  # an error before the work begins
+    # An error before the work begins; of the processes of a job, the first one writes.
+    writer = _tensorboard() if tensorboard and current().first else None
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}", markup=False),  # a type may be called [/b]

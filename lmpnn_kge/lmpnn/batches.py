@@ -1,7 +1,8 @@
 """Training input: batches of one pattern each, drawn by a thread before the step that uses them.
 
 The content of a batch depends only on the seed, the epoch and its number in the epoch. A run that
-was stopped can therefore resume at any batch and get the same ones as without the stop.
+was stopped can therefore resume at any batch and get the same ones as without the stop. Processes
+that share the work draw the same batch, and each makes only its own parts of it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import contextlib
 import queue
 import threading
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import torch
 from torch import Tensor
 
 from lmpnn_kge.device import moved_fields
+from lmpnn_kge.processes import Processes, current
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.settings.kinds import TrainSettings
@@ -31,7 +33,11 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Queries of one pattern, an answer of each, and negatives (the noise of the loss)."""
+    """Queries of one pattern, an answer of each, and negatives (the noise of the loss).
+
+    It is a whole batch or a part of one. A part for which no query is left repeats one and has the
+    share 0, so that the same weights have gradients in all parts.
+    """
 
     pattern: Pattern
     constants: Tensor  # [n, c]
@@ -39,6 +45,7 @@ class Batch:
     positives: Tensor  # [n]
     negatives: Tensor | None  # [n, K], [K], or None for all entities
     known: Tensor | None  # [2, m], rows and columns of the answers among the negatives [n, K]
+    share: float = 1.0  # of the queries of the whole batch
 
     def __len__(self) -> int:
         return len(self.positives)
@@ -48,6 +55,10 @@ class Batch:
         return replace(self, **moved_fields(self, device))
 
 
+#: The parts of a batch that one process works on: all of it, in one part, unless it is divided.
+Parts = tuple[Batch, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Input:
     """The training queries of a run, and the settings by which batches are drawn."""
@@ -55,13 +66,14 @@ class Input:
     queries: Mapping[str, Queries]  # at least one, each with at least one answer
     entities: int
     config: TrainSettings
+    processes: Processes = field(default_factory=current)
 
     def __len__(self) -> int:
         """The number of batches in an epoch."""
         size = self.config.batch_size
         return sum(-(-len(queries) // size) for queries in self.queries.values())
 
-    def epoch(self, epoch: int, start: int = 0) -> Iterator[Batch]:
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[Parts]:
         """The batches of an epoch from number `start` on: every query once, patterns mixed."""
         random = np.random.default_rng([self.config.seed, epoch])
         size = self.config.batch_size
@@ -75,17 +87,27 @@ class Input:
             seed = [self.config.seed, epoch, 1 + number]  # to numpy, [s, e, 0] and [s, e] are equal
             yield self._draw(queries, rows, np.random.default_rng(seed))
 
-    def _draw(self, queries: Queries, rows: Ints, random: np.random.Generator) -> Batch:
+    def _draw(self, queries: Queries, rows: Ints, random: np.random.Generator) -> Parts:
         rows = np.sort(rows)  # in the order of memory, which reads faster
         first, last = queries.easy.offsets[rows], queries.easy.offsets[rows + 1]
-        positives = queries.easy.values[random.integers(first, last)]
+        positives = random.integers(first, last)
         noise = self._noise(len(rows), random)
+        parts = []
+        for span in self.processes.spans(len(rows), self.config.parts):
+            share = (span.stop - span.start) / len(rows)
+            part = span if share else slice(1)
+            own = noise if noise is None or noise.ndim == 1 else noise[part]
+            batch = self._part(queries, rows[part], positives[part], own)
+            parts.append(replace(batch, share=share))
+        return tuple(parts)
+
+    def _part(self, queries: Queries, rows: Ints, positives: Ints, noise: Ints | None) -> Batch:
         known = self._known(queries, rows, noise) if self.config.positives == "all" else None
         return Batch(
             queries.pattern,
             _tensor(queries.constants[rows]),
             _tensor(queries.relations[rows]),
-            _tensor(positives),
+            _tensor(queries.easy.values[positives]),
             None if noise is None else _tensor(noise),
             None if known is None else _tensor(known),
         )
@@ -119,15 +141,15 @@ def _tensor(array: npt.NDArray[Any]) -> Tensor:
     return torch.from_numpy(array.astype(np.int64))
 
 
-def prefetched(batches: Iterator[Batch], device: torch.device) -> Generator[Batch, None, None]:
+def prefetched(batches: Iterator[Parts], device: torch.device) -> Generator[Parts, None, None]:
     """The same batches on a device, drawn by a thread while training steps run.
 
     Closing the generator stops the thread. An error of the thread is raised by the next batch.
     """
-    ready: queue.Queue[Batch | BaseException | None] = queue.Queue(AHEAD)
+    ready: queue.Queue[Parts | BaseException | None] = queue.Queue(AHEAD)
     stopped = threading.Event()
 
-    def put(item: Batch | BaseException | None) -> None:
+    def put(item: Parts | BaseException | None) -> None:
         # Not a plain put: nobody takes from a full queue any more once the consumer has stopped.
         while not stopped.is_set():
             with contextlib.suppress(queue.Full):
@@ -136,8 +158,8 @@ def prefetched(batches: Iterator[Batch], device: torch.device) -> Generator[Batc
 
     def fill() -> None:
         try:
-            for batch in batches:
-                put(batch.to(device))
+            for parts in batches:
+                put(tuple(part.to(device) for part in parts))
                 if stopped.is_set():
                     return
             put(None)

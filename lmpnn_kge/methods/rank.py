@@ -7,7 +7,8 @@ then over queries.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.methods.ranks import Ranks
 from lmpnn_kge.methods.results import Results, TypeResult
+from lmpnn_kge.processes import current
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.store import QueryStore
 
@@ -56,8 +58,7 @@ def rank_split(
     """The ranks that `evaluate_split` averages."""
     queries = _with_hard_answers(store, split, limit)
     listener.begin("ranking", sum(map(len, queries.values())))
-    values = {n: rank_queries(method, group, n, listener) for n, group in queries.items()}
-    return Ranks(store, queries, values)
+    return Ranks(store, queries, rank_types(method, queries, listener))
 
 
 def _with_hard_answers(store: QueryStore, split: str, limit: int | None) -> dict[str, Queries]:
@@ -78,11 +79,8 @@ def evaluate(
     """The results of a method on queries by type; types without hard answers are left out."""
     ranked = {name: group for name, group in queries.items() if len(group.hard.values)}
     listener.begin("evaluating", sum(len(group.ranked) for group in ranked.values()))
-    types = {
-        name: measure(rank_queries(method, group, name, listener), group.hard)
-        for name, group in ranked.items()
-    }
-    return Results(split, types)
+    ranks = rank_types(method, ranked, listener)
+    return Results(split, {name: measure(ranks[name], ranked[name].hard) for name in ranked})
 
 
 def measure(ranks: Floats, hard: Answers) -> TypeResult:
@@ -108,34 +106,63 @@ def _average(values: npt.NDArray[np.float64 | np.bool_], answers: Answers) -> fl
     return float((sums[having] / counts[having]).mean()) if having.any() else float("nan")
 
 
+def rank_types(
+    method: Method, queries: Mapping[str, Queries], listener: Listener = SILENT
+) -> dict[str, Floats]:
+    """The rank of every hard answer by type, in the order of `hard.values`.
+
+    The processes of a job take turns with the batches. Each has the ranks of all in the end.
+    """
+    processes = current()
+    ranks = {name: np.zeros(len(group.hard.values)) for name, group in queries.items()}
+    batches = [(name, rows) for name, group in queries.items() for rows in _batches(group)]
+    buffer: list[Tensor] = []
+    for number, (name, rows) in enumerate(batches):
+        if processes.takes(number):
+            for positions, values in _rank_batch(method, queries[name], rows, buffer):
+                ranks[name][positions] = values
+        listener.advance(len(rows), partial(str, name))
+    return {n: processes.sum(torch.from_numpy(values)).numpy() for n, values in ranks.items()}
+
+
 def rank_queries(
     method: Method, queries: Queries, name: str = "", listener: Listener = SILENT
 ) -> Floats:
     """The rank of every hard answer, in the order of `queries.hard.values`."""
-    # Queries with equally many hard answers are ranked together, because `_rank` pads all queries
-    # of a chunk to the largest number.
+    return rank_types(method, {name: queries}, listener)[name]
+
+
+def _batches(queries: Queries) -> Iterator[Int64s]:
+    """The queries that have hard answers, in batches.
+
+    Queries with equally many hard answers are ranked together, because `_rank` pads all queries of
+    a chunk to the largest number.
+    """
     counts = queries.hard.counts
     order = np.argsort(counts, kind="stable")[np.count_nonzero(counts == 0) :]
-    ranks = np.empty(len(queries.hard.values))
+    yield from (order[start : start + BATCH] for start in range(0, len(order), BATCH))
+
+
+def _rank_batch(
+    method: Method, queries: Queries, batch: Int64s, buffer: list[Tensor]
+) -> Iterator[tuple[Int64s, Floats]]:
+    """The positions of the hard answers of a batch in `hard.values`, and their ranks, in chunks.
+
+    buffer keeps the memory of the largest chunk so far, which serves the others.
+    """
+    constants, relations = (
+        torch.from_numpy(columns[batch].astype(np.int64)).to(method.device)
+        for columns in (queries.constants, queries.relations)
+    )
+    scores_of = method.answer(queries.pattern, constants, relations)
     size = min(BATCH, max(1, CHUNK_SCORES // method.num_entities))
-    buffer: Tensor | None = None
-    for start in range(0, len(order), BATCH):
-        batch = order[start : start + BATCH]
-        constants, relations = (
-            torch.from_numpy(columns[batch].astype(np.int64)).to(method.device)
-            for columns in (queries.constants, queries.relations)
-        )
-        scores_of = method.answer(queries.pattern, constants, relations)
-        for first in range(0, len(batch), size):
-            rows = batch[first : first + size]
-            out = None if buffer is None else buffer[: len(rows)]
-            scores = scores_of(slice(first, first + size), out)  # [n, E]
-            if buffer is None:
-                buffer = scores  # no later chunk is larger, so its memory serves them all
-            positions, chunk_ranks = _rank(scores, queries, rows)
-            ranks[positions] = chunk_ranks
-        listener.advance(len(batch), lambda: name)
-    return ranks
+    for first in range(0, len(batch), size):
+        rows = batch[first : first + size]
+        fits = bool(buffer) and len(buffer[0]) >= len(rows)
+        scores = scores_of(slice(first, first + size), buffer[0][: len(rows)] if fits else None)
+        if not fits:
+            buffer[:] = [scores]
+        yield _rank(scores, queries, rows)
 
 
 @torch.inference_mode()

@@ -15,6 +15,7 @@ from lmpnn_kge.methods.cqd import Cqd, CqdBeam
 from lmpnn_kge.methods.frequency import Frequency
 from lmpnn_kge.methods.names import CQD, FREQUENCY, HYBRID, OF_CHECKPOINT, SEARCH
 from lmpnn_kge.methods.results import Results
+from lmpnn_kge.processes import current
 from lmpnn_kge.runs.fitting import FittedMethod, Fitting, evaluate_fitted
 from lmpnn_kge.runs.inputs import Inputs, gather
 from lmpnn_kge.runs.knowledge import Knowledge
@@ -40,9 +41,10 @@ def evaluate_method(
     limit takes at most that many queries per type, evenly spread.
     """
     check_method(name)
-    inputs = gather(
-        checkpoint, backbone=backbone, dataset=dataset, queries=queries, listener=listener
-    )
+    with current().in_turn():  # so that queries are sampled once
+        inputs = gather(
+            checkpoint, backbone=backbone, dataset=dataset, queries=queries, listener=listener
+        )
     for note in inputs.notes:
         listener.note(note)
     return evaluate_on(

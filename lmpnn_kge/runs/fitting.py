@@ -17,6 +17,7 @@ from lmpnn_kge.methods.calibration import Reliability, mapping
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.methods.rank import capped, evaluate_split
 from lmpnn_kge.methods.results import Results
+from lmpnn_kge.processes import current
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.store import QueryStore
 from lmpnn_kge.runs.kept import EDGES, read_json, read_reliability
@@ -103,7 +104,8 @@ class Fitting:
             count, device = self.backbone.num_relations, self.facts.keys.device
             return Fit.from_json(name, content, source, count, device)
 
-        fitted = self._kept(name, vars(settings), make, read, Fit.to_json, listener)
+        with current().in_turn():  # so that all processes of a job have the same fit
+            fitted = self._kept(name, vars(settings), make, read, Fit.to_json, listener)
         return FittedMethod(fitted.method(self.backbone, self.facts, settings), fitted.probability)
 
     def edges(self, listener: Listener) -> FittedEdges:

@@ -27,6 +27,7 @@ from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.triples import SPLITS
 from lmpnn_kge.leftovers import remove_leftovers
 from lmpnn_kge.listener import SILENT, Listener
+from lmpnn_kge.processes import current
 from lmpnn_kge.settings.files import files_for_score, load_settings
 from lmpnn_kge.settings.kinds import PretrainSettings
 from lmpnn_kge.training.embedding import EmbeddingTask
@@ -109,9 +110,11 @@ def pretrain(
         else:
             task, loop = train(folder)
         best, epoch = task.best(loop.folder)
-        _write(best, file, backbone, graph.name, epoch, loop.state.history)
+        if current().first:
+            _write(best, file, backbone, graph.name, epoch, loop.state.history)
         ranking = task.rank(best, "test") if len(task.triples["test"]) else None
-        remove_folder(folder.path)
+        if current().first:
+            remove_folder(folder.path)
     return ranking
 
 

@@ -16,6 +16,7 @@ from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.rank import evaluate
+from lmpnn_kge.processes import current
 from lmpnn_kge.runs.inputs import Inputs, gather, queries_beside
 from lmpnn_kge.runs.kept import TEST
 from lmpnn_kge.runs.moved import find_moved, precision
@@ -62,9 +63,10 @@ def train(
         check_new(out)
     if checkpoint is None:
         raise RunError("nothing to train on: give a checkpoint, or a run to resume")
-    inputs = gather(
-        checkpoint, backbone=backbone, dataset=dataset, queries=queries, listener=listener
-    )
+    with current().in_turn():  # so that queries are sampled once
+        inputs = gather(
+            checkpoint, backbone=backbone, dataset=dataset, queries=queries, listener=listener
+        )
     out = Path(out or Path("runs") / inputs.name)
     if before is None and resume and is_run(out, RUN):
         before = RunFolder.open(out, RUN)
@@ -109,7 +111,8 @@ def train_on(
         Loop(task, folder).train(listener)
         run = _loaded(model, folder, inputs)
         test = splits.get("test", {})
-        if not folder.has(TEST) and any(len(queries.hard.values) for queries in test.values()):
+        untested = current().any(current().first and not folder.has(TEST))
+        if untested and any(len(queries.hard.values) for queries in test.values()):
             folder.write_json(TEST, evaluate(run.method, test, "test", listener).to_json())
     return run
 

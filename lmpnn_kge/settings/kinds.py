@@ -50,6 +50,7 @@ class TrainingSettings(Settings):
     least: ClassVar = {
         "epochs": 0,
         "batch_size": 1,
+        "parts": 1,
         "validate_every": 0,
         "patience": 0,
         "save_minutes": 0,
@@ -59,6 +60,7 @@ class TrainingSettings(Settings):
 
     if TYPE_CHECKING:
         epochs: int
+        parts: int
         learning_rate: float
         validate_every: int
         patience: int
@@ -113,6 +115,7 @@ class TrainSettings(TrainingSettings):
     compile: bool
     save_minutes: float
     seed: int
+    parts: int = 1  # runs of older versions do not have it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +160,7 @@ class PretrainSettings(TrainingSettings):
     # The machine
     save_minutes: float
     seed: int
+    parts: int = 1  # runs of older versions do not have it
 
 
 @dataclass(frozen=True, kw_only=True)

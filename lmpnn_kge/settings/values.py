@@ -19,11 +19,13 @@ S = TypeVar("S", bound=Settings)
 
 def make_settings(kind: type[S], values: Mapping[str, Any]) -> S:
     """All settings of a kind, each of its type."""
-    kinds = {field.name: get_type_hints(kind)[field.name] for field in dataclasses.fields(kind)}
+    fields = dataclasses.fields(kind)
+    kinds = {field.name: get_type_hints(kind)[field.name] for field in fields}
     for key in values:
         if key not in kinds:
             raise ConfigError(f"there is no setting {short(key)!r}; {choices(short(key), kinds)}")
-    missing = [key for key in kinds if key not in values]
+    required = [field.name for field in fields if field.default is dataclasses.MISSING]
+    missing = [key for key in required if key not in values]
     if missing:
         raise ConfigError(f"settings are missing: {', '.join(missing)}")
     return kind(**{key: _typed(key, value, kinds[key]) for key, value in values.items()})

@@ -88,12 +88,12 @@ class EmbeddingTask:
     def steps(self) -> int:
         return len(self.input)
 
-    def batches(self, epoch: int, start: int) -> Generator[Batch, None, None]:
-        for batch in self.input.epoch(epoch, start):
-            yield batch.to(self.device)
+    def batches(self, epoch: int, start: int) -> Generator[list[Batch], None, None]:
+        for parts in self.input.epoch(epoch, start):
+            yield [part.to(self.device) for part in parts]
 
-    def size(self, batch: Batch) -> int:
-        return len(batch.heads)
+    def size(self, part: Batch) -> int:
+        return len(part.heads) if part.share else 0
 
     @contextmanager
     def context(self) -> Iterator[None]:
@@ -106,15 +106,15 @@ class EmbeddingTask:
         ):
             yield
 
-    def loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The cross-entropy with a penalty on the rows of every triple, and without it."""
+    def loss(self, part: Batch) -> tuple[Tensor, Tensor]:
+        """A part's cross-entropy with a penalty on the rows of every triple, and without it."""
         settings, relations = self.settings, self.weights["relations"]
-        heads = self._look_up(batch.heads, batch)
-        kept = {"relations": _dropout(relations, settings.relation_dropout, batch.seed)}
+        heads = self._look_up(part.heads, part)
+        kept = {"relations": _dropout(relations, settings.relation_dropout, part.seed)}
         model = self.template.with_tensors({**self.weights, **kept})
-        dropped = _dropout(heads, settings.entity_dropout, batch.seed + 1)
-        estimates = model.forward(dropped, batch.relations)
-        loss = self._cross_entropy(model, estimates, batch)
+        dropped = _dropout(heads, settings.entity_dropout, part.seed + 1, part.first, part.whole)
+        estimates = model.forward(dropped, part.relations)
+        loss = self._cross_entropy(model, estimates, part)
         if not settings.penalty:
             return loss, loss
         power = 3 if settings.norm == "n3" else 2
@@ -122,9 +122,9 @@ class EmbeddingTask:
         def size(rows: Tensor) -> Tensor:
             return rows.abs().pow(power).sum(1)
 
-        questions = size(heads) + size(F.embedding(batch.relations, relations))
-        triples = questions[batch.owners] + size(self._look_up(batch.tails, batch))
-        return loss + settings.penalty * triples.mean(), loss
+        questions = size(heads) + size(F.embedding(part.relations, relations))
+        triples = questions[part.owners] + size(self._look_up(part.tails, part))
+        return loss + settings.penalty * part.share * triples.mean(), loss
 
     def _cross_entropy(self, model: Backbone, estimates: Tensor, batch: Batch) -> Tensor:
         """The weighted loss over the tails of all questions."""
@@ -189,10 +189,16 @@ class EmbeddingTask:
         return self.template.with_tensors(moved), int(facts["epoch"])
 
 
-def _dropout(values: Tensor, share: float, seed: int) -> Tensor:
-    """Zero that share of the values, and scale the others up to the same mean."""
+def _dropout(
+    values: Tensor, share: float, seed: int, first: int = 0, whole: int | None = None
+) -> Tensor:
+    """Zero that share of the values, and scale the others up to the same mean.
+
+    The values are the rows from `first` on of a whole, for which the random numbers are drawn.
+    """
     if not share:
         return values
     random = torch.Generator(values.device).manual_seed(seed)
-    kept = torch.rand(values.shape, generator=random, device=values.device) >= share
-    return values * kept / (1 - share)
+    shape = (len(values) if whole is None else whole, *values.shape[1:])
+    drawn = torch.rand(shape, generator=random, device=values.device)
+    return values * (drawn[first : first + len(values)] >= share) / (1 - share)

@@ -24,6 +24,7 @@ from lmpnn_kge.errors import ConfigError, FileError, RunError, one_line, short
 from lmpnn_kge.files import atomic_folder, check_target, write_file
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.leftovers import lock, remove_leftovers_in
+from lmpnn_kge.processes import current
 from lmpnn_kge.settings.kinds import PretrainSettings, TrainingSettings, TrainSettings
 from lmpnn_kge.settings.values import make_settings, to_yaml
 from lmpnn_kge.settings.yaml_text import NO_YAML, read_yaml
@@ -59,7 +60,10 @@ PRETRAINING = FolderKind("lmpnn-kge pretraining", PretrainSettings, PretrainProv
 
 @dataclass(frozen=True, eq=False)
 class RunFolder(Generic[S, P]):
-    """A training on disk."""
+    """A training on disk.
+
+    Of the processes of a job, the first one writes, and reads the tensors for all.
+    """
 
     path: Path
     settings: S
@@ -161,8 +165,25 @@ class RunFolder(Generic[S, P]):
             remove_leftovers_in(self.path)
             yield
 
+    def describe(self) -> bytes:
+        """The settings and the provenance, for processes that have not opened this folder."""
+        content = {
+            "settings": dict(vars(self.settings)),
+            "provenance": self.provenance.to_json(self.path),
+        }
+        return json.dumps(content).encode()
+
+    @classmethod
+    def described(cls, path: str | Path, kind: FolderKind[S, P], text: bytes) -> RunFolder[S, P]:
+        """The folder that another process describes."""
+        content = json.loads(text)
+        settings = make_settings(kind.settings, content["settings"])
+        return cls(Path(path), settings, kind.provenance.from_json(content["provenance"]))
+
     def write(self, name: str, content: bytes) -> None:
         """Write a file atomically: the old one stays until the new one is complete."""
+        if not current().first:
+            return
         try:
             write_file(content, self.path / name)
         except FileError as error:
@@ -196,7 +217,17 @@ class RunFolder(Generic[S, P]):
         return _read_json(self.path / name)
 
     def read_tensors(self, name: str) -> tuple[dict[str, Tensor], Any]:
-        """Read what `write_tensors` wrote."""
+        """Read what `write_tensors` wrote: all processes of a job get the same."""
+        processes = current()
+        if processes.alone:
+            return self._read_tensors(name)
+        from safetensors.torch import load, save
+
+        tensors, facts = self._read_tensors(name) if processes.first else ({}, {})
+        tensors = load(processes.broadcast(save(tensors)))
+        return tensors, json.loads(processes.broadcast(json.dumps(facts).encode()))
+
+    def _read_tensors(self, name: str) -> tuple[dict[str, Tensor], Any]:
         with self._tensors(name) as content:
             tensors = {key: content.get_tensor(key) for key in content.keys()}  # noqa: SIM118
             facts, checksum = _facts(content)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from lmpnn_kge.listener import Detail, Listener
+from lmpnn_kge.processes import current
 
 
 class Interrupted(Exception):
@@ -17,16 +18,21 @@ class Interrupted(Exception):
 
 @contextmanager
 def interruptions() -> Iterator[Callable[[], bool]]:
-    """Yield a function that says whether a signal has come; a second signal stops at once."""
+    """Yield a function that says whether a signal has come; a second signal stops at once.
+
+    In a job it does not: torchrun passes on a Ctrl-C that all processes have seen already.
+    """
     seen = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield seen.is_set
         return
     before: dict[int, Any] = {}
+    alone = current().alone
 
     def handle(number: int, frame: Any) -> None:
         seen.set()
-        signal.signal(number, before[number])
+        if alone:
+            signal.signal(number, before[number])
 
     for number in (int(signal.SIGINT), int(signal.SIGTERM)):
         before[number] = signal.signal(number, handle)

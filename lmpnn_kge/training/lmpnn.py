@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.listener import Listener
-from lmpnn_kge.lmpnn.batches import Batch, Input, prefetched
+from lmpnn_kge.lmpnn.batches import Batch, Input, Parts, prefetched
 from lmpnn_kge.lmpnn.loss import contrastive_loss
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.lmpnn.wiring import wire
@@ -66,26 +66,26 @@ class LmpnnTask:
     def steps(self) -> int:
         return len(self.input)
 
-    def batches(self, epoch: int, start: int) -> Generator[Batch, None, None]:
+    def batches(self, epoch: int, start: int) -> Generator[Parts, None, None]:
         return prefetched(self.input.epoch(epoch, start), self.device)
 
-    def size(self, batch: Batch) -> int:
-        return len(batch)
+    def size(self, part: Batch) -> int:
+        return len(part) if part.share else 0
 
-    def loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The contrastive loss of a batch, which is both minimised and reported."""
+    def loss(self, part: Batch) -> tuple[Tensor, Tensor]:
+        """A part's share of the contrastive loss, which is both minimised and reported."""
         settings = self.settings
-        wirings = wire(batch.pattern, settings.union, settings.depth_shift, settings.constants)
-        answers = [self.model(wiring, batch.constants, batch.relations) for wiring in wirings]
+        wirings = wire(part.pattern, settings.union, settings.depth_shift, settings.constants)
+        answers = [self.model(wiring, part.constants, part.relations) for wiring in wirings]
         loss = self.contrast(
             torch.stack(answers),
             self.table,
-            batch.positives,
-            batch.negatives,
+            part.positives,
+            part.negatives,
             settings.temperature,
-            batch.known,
+            part.known,
         )
-        return loss, loss
+        return part.share * loss, part.share * loss
 
     def learning_rate(self, step: int, steps: int) -> float:
         return scheduled_rate(self.settings, step, steps)

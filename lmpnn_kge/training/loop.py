@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -16,7 +16,9 @@ from torch import Tensor
 
 from lmpnn_kge.errors import RunError, one_line
 from lmpnn_kge.listener import Epoch, Listener
+from lmpnn_kge.processes import current
 from lmpnn_kge.training.folder import METRICS, STATE, RunFolder
+from lmpnn_kge.training.gradients import set_gradients
 from lmpnn_kge.training.interrupt import Interrupted, InterruptibleListener, interruptions
 
 B = TypeVar("B")
@@ -52,14 +54,14 @@ class Task(Protocol[B]):
     def steps(self) -> int:
         """The number of steps in an epoch."""
 
-    def batches(self, epoch: int, start: int) -> Generator[B, None, None]:
-        """The batches of an epoch from a step on; always the same ones."""
+    def batches(self, epoch: int, start: int) -> Generator[Sequence[B], None, None]:
+        """The batches of an epoch from a step on, always the same: this process's parts of each."""
 
-    def size(self, batch: B) -> int:
-        """The number of queries in a batch."""
+    def size(self, part: B) -> int:
+        """The number of queries in a part of a batch."""
 
-    def loss(self, batch: B) -> tuple[Tensor, Tensor]:
-        """The value to minimise, and the loss to report."""
+    def loss(self, part: B) -> tuple[Tensor, Tensor]:
+        """A part's share of the value to minimise, and of the loss to report."""
 
     def learning_rate(self, step: int, steps: int) -> float:
         """The learning rate at a step, of all steps of all epochs."""
@@ -100,20 +102,25 @@ class TrainingState:
 
 
 class Loop(Generic[B]):
-    """Trains a task in a folder; weights, optimiser and state are saved and restored together."""
+    """Trains a task in a folder; weights, optimiser and state are saved and restored together.
+
+    All processes of a job run the same loop, with the same weights and state after every step. They
+    differ in the parts of a batch that they compute; the first one saves.
+    """
 
     def __init__(self, task: Task[B], folder: RunFolder[Any, Any]):
         self.task, self.folder, self.settings = task, folder, folder.settings
+        self.processes = current()
         self.state = TrainingState()
         device = next(iter(task.weights.values())).device
         self.loss = torch.zeros((), device=device)  # summed over the steps of this epoch
-        if folder.has(STATE):
+        if self.processes.any(self.processes.first and folder.has(STATE)):
             self.restore()
 
     def train(self, listener: Listener) -> None:
         """Train until all epochs are done or validation stops improving; Interrupted if stopped."""
         state, settings, task = self.state, self.settings, self.task
-        with task.context(), interruptions() as interrupted:
+        with task.context(), interruptions() as signalled:
             while state.epoch < settings.epochs and not self._stale():
                 started = saved = time.monotonic()
                 queries = 0
@@ -121,9 +128,9 @@ class Loop(Generic[B]):
                 with closing(task.batches(state.epoch, state.step)) as batches:
                     for batch in batches:
                         loss = self.step(batch)
-                        queries += task.size(batch)
+                        queries += self.processes.count * sum(map(task.size, batch))
                         listener.advance(1, partial(_detail, loss, queries, started))
-                        if interrupted():
+                        if self.processes.any(signalled()):
                             self.save()
                             raise Interrupted
                         if time.monotonic() - saved > 60 * settings.save_minutes:
@@ -133,7 +140,10 @@ class Loop(Generic[B]):
                 validation = None
                 if self._validates():
                     self.save()  # so that nothing is trained again if validation is stopped
-                    validation = task.validate(InterruptibleListener(listener, interrupted))
+                    alone = self.processes.alone  # others wait for the end of a validation
+                    validation = task.validate(
+                        InterruptibleListener(listener, signalled) if alone else listener
+                    )
                 epoch = self._finish_epoch(speed, validation)
                 self.save()
                 listener.epoch(epoch)
@@ -145,17 +155,17 @@ class Loop(Generic[B]):
         if not self.folder.has(STATE):  # with no epochs to train
             self.save()
 
-    def step(self, batch: B) -> Tensor:
+    def step(self, batch: Sequence[B]) -> Tensor:
         """One step of the optimiser; nothing in it waits for the device."""
-        for group in self.task.optimiser.param_groups:
+        groups = self.task.optimiser.param_groups
+        for group in groups:
             group["lr"] = self._learning_rate() * group.get("share", 1)  # of the learning rate
-        objective, loss = self.task.loss(batch)
-        self.task.optimiser.zero_grad(set_to_none=True)
-        objective.backward()
+        weights = [weight for group in groups for weight in group["params"]]
+        loss = set_gradients(weights, batch, self.task.loss, self.processes)
         self.task.optimiser.step()
-        self.loss += loss.detach()
+        self.loss += loss
         self.state.step += 1
-        return loss.detach()
+        return loss
 
     def _finish_epoch(self, speed: float | None, validation: Validation | None) -> Epoch:
         state = self.state
@@ -217,6 +227,8 @@ class Loop(Generic[B]):
 
     def save(self) -> None:
         """Save all that resuming needs; never a state with numbers that are not finite."""
+        if not self.processes.first:
+            return
         self._mean_loss()
         if not all(bool(weights.isfinite().all()) for weights in self.task.weights.values()):
             raise self._diverged("the weights are not finite")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lmpnn_kge.errors import ConfigError, RunError
 from lmpnn_kge.graph.vocabulary import Vocabulary
+from lmpnn_kge.processes import current
 from lmpnn_kge.settings.values import to_yaml
 from lmpnn_kge.training.folder import STATE, FolderKind, P, RunFolder, S, is_run
 
@@ -25,8 +26,29 @@ def begin_or_resume(
 ) -> Iterator[RunFolder[S, P]]:
     """Yield a new run, or one that continues with the same inputs and settings, and lock it.
 
-    Only the number of epochs may change in a run that continues.
+    Only the number of epochs may change in a run that continues. The first process of a job does
+    all this, and describes the run to the others.
     """
+    processes = current()
+    processes.any()  # nobody looks any longer whether the run exists
+    if not processes.first:
+        yield RunFolder.described(path, kind, processes.broadcast())
+        return
+    with _begin_or_resume(path, kind, settings, provenance, vocabulary, resume=resume) as folder:
+        processes.broadcast(folder.describe())
+        yield folder
+
+
+@contextmanager
+def _begin_or_resume(
+    path: str | Path,
+    kind: FolderKind[S, P],
+    settings: S,
+    provenance: P,
+    vocabulary: Vocabulary | None,
+    *,
+    resume: bool,
+) -> Iterator[RunFolder[S, P]]:
     if not (resume and is_run(path, kind)):
         folder = RunFolder.create(path, kind, settings, provenance, vocabulary)
         with folder.lock():

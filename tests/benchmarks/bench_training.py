@@ -70,10 +70,10 @@ def main(settings: list[str]) -> None:
     for epoch in range(ROUNDS):
         start = time.perf_counter()
         with closing(prefetched(batches.epoch(epoch), torch.device("cpu"))) as ready:
-            queries = sum(len(batch) for batch in ready if loop.step(batch) is not None)
+            queries = sum(len(batch[0]) for batch in ready if loop.step(batch) is not None)
         best = min(best, time.perf_counter() - start)
         start = time.perf_counter()
-        for batch in batches.epoch(epoch):
+        for (batch,) in batches.epoch(epoch):
             for wiring in wire(batch.pattern, config.union, 0, config.constants):
                 for layer in wiring.layers:
                     tables = len(layer.hoistable) * min(

@@ -365,7 +365,7 @@ def test_a_step_waits_for_nothing_and_needs_no_data_for_its_shapes(
     with Devices() as devices, monkeypatch.context() as patch:
         # The optimiser counts its steps on the host; all else is made where the network is.
         patch.setattr(loop.task.optimiser, "step", lambda: None)
-        loss = loop.step(batch.to(torch.device("meta")))
+        loss = loop.step([part.to(torch.device("meta")) for part in batch])
     assert loss.shape == ()
     assert devices.seen == {"meta"}
     loop.task.optimiser.step()

@@ -80,7 +80,7 @@ def test_the_loss_is_the_cross_entropy_of_every_tail_among_entities_that_are_not
 ):
     changes = {"loss": loss, "negatives": negatives, "label_smoothing": smoothing, "penalty": 0.0}
     made = task(toy_dataset, name, **changes)
-    batch = next(made.batches(0, 0))
+    (batch,) = next(made.batches(0, 0))
     _, found = made.loss(batch)
     total = weights = 0.0
     backbone = made.backbone
@@ -196,7 +196,7 @@ def test_what_a_batch_does_not_look_up_has_no_gradient_to_walk_through(tmp_path,
 @pytest.mark.parametrize(("norm", "power"), [("n3", 3), ("l2", 2)])
 def test_the_penalty_is_on_what_every_triple_looks_up(tmp_path, toy_dataset, norm, power):
     made = task(toy_dataset, penalty=0.5, norm=norm)
-    batch = next(made.batches(0, 0))
+    (batch,) = next(made.batches(0, 0))
     with_penalty, without = made.loss(batch)
     entities, relations = made.weights["entities"], made.weights["relations"]
     looked_up = [
@@ -221,7 +221,7 @@ def test_dropout_takes_part(tmp_path, toy_dataset):
     for changes in ({"entity_dropout": 0.5}, {"relation_dropout": 0.5}):
         plain = task(toy_dataset, penalty=0.0)
         other = task(toy_dataset, **{"penalty": 0.0, **changes})
-        batch = next(plain.batches(0, 0))
+        (batch,) = next(plain.batches(0, 0))
         assert plain.loss(batch)[0] != other.loss(batch)[0], changes
 
 
