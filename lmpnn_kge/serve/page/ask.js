@@ -62,7 +62,11 @@ export class AskView {
       this.builder.showNothing();
       return;
     }
-    const outcome = await this.#drawing.call('draw', { run: run || undefined, question, check: true });
+    const outcome = await this.#drawing.call('draw', {
+      run: run || undefined,
+      question,
+      check: true,
+    });
     if (!outcome) return;
     if (outcome.error) {
       this.box.showError(outcome.error);

@@ -71,10 +71,10 @@ def test_nodes_and_edges_are_changed(builder):
     site.open()
     site.box.fill('friend_of("Nils Oakham", ?)')
     builder.select("entity Nils Oakham").get_by_role("button", name="Turn into a variable").click()
-    builder.becomes('friend_of(?x, ?)')
+    builder.becomes("friend_of(?x, ?)")
     builder.select("variable ?x")
     builder.add("lives in", other="new")
-    builder.becomes('friend_of(?x, ?) & lives_in(?x, ?y)')
+    builder.becomes("friend_of(?x, ?) & lives_in(?x, ?y)")
     builder.select("variable ?y")
     builder.opens("Make it different from")
     builder.pick("Entity", "Juniper Hill")
@@ -82,16 +82,16 @@ def test_nodes_and_edges_are_changed(builder):
     builder.becomes('friend_of(?x, ?) & lives_in(?x, ?y) & ?y != "Juniper Hill"')
     edge = "?y differs from Juniper Hill"
     builder.select(edge).get_by_role("button", name="Remove").click()
-    builder.becomes('friend_of(?x, ?) & lives_in(?x, ?y)')
+    builder.becomes("friend_of(?x, ?) & lives_in(?x, ?y)")
     builder.select("variable ?y")
     builder.opens("Replace")
     builder.pick("Entity", "Dunmere")
     builder.page.locator(".actions details[open] button.primary").click()
-    builder.becomes('friend_of(?x, ?) & lives_in(?x, Dunmere)')
+    builder.becomes("friend_of(?x, ?) & lives_in(?x, Dunmere)")
     builder.select("lives_in from ?x to Dunmere").get_by_role("button", name="Negate").click()
-    builder.becomes('friend_of(?x, ?) & !lives_in(?x, Dunmere)')
+    builder.becomes("friend_of(?x, ?) & !lives_in(?x, Dunmere)")
     builder.select("variable ?x").get_by_role("button", name="Ask for this instead").click()
-    builder.becomes('friend_of(?, ?y) & !lives_in(?, Dunmere)')
+    builder.becomes("friend_of(?, ?y) & !lives_in(?, Dunmere)")
 
 
 def test_a_group_is_denied_and_allowed(builder):
@@ -107,20 +107,18 @@ def test_a_group_is_denied_and_allowed(builder):
     assert builder.page.get_by_text("no such path").first.is_visible()
     edge = "friend_of from ? to ?x, in a denied group"
     builder.select(edge).get_by_role("button", name="Allow the group again").click()
-    builder.becomes(
-        'mentor_of(?, "Jonas Petri") & friend_of(?, ?x) & lives_in(?x, Dunmere)'
-    )
+    builder.becomes('mentor_of(?, "Jonas Petri") & friend_of(?, ?x) & lives_in(?x, Dunmere)')
 
 
 def test_parts_are_added_and_removed(builder):
     site = builder.site
     site.open()
-    site.box.fill('friend_of(?, Dunmere)')
+    site.box.fill("friend_of(?, Dunmere)")
     builder.page.get_by_role("button", name="Add an OR part").click()
     builder.add("lives in", "Dunmere")
-    builder.becomes('friend_of(?, Dunmere) | lives_in(?, Dunmere)')
+    builder.becomes("friend_of(?, Dunmere) | lives_in(?, Dunmere)")
     builder.page.get_by_role("button", name="Remove part 1").click()
-    builder.becomes('lives_in(?, Dunmere)')
+    builder.becomes("lives_in(?, Dunmere)")
     builder.select("lives_in from ? to Dunmere")
     builder.page.get_by_role("button", name="Remove", exact=True).click()
     builder.becomes("")
