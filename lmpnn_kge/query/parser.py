@@ -75,7 +75,8 @@ def read_query(question: str | Formula) -> Query:
         return Query(question)
     _check_length(question)
     if is_sparql(question):
-        return Query(*from_sparql(question))
+        query = from_sparql(question)
+        return Query(query.formula, query.limit)
     formula = parse_any(question)
     if FREE not in terms(formula):
         raise QueryError("the formula asks for nothing: write ? for the answer", question, 0)

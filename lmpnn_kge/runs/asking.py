@@ -231,21 +231,33 @@ def score(method: Method, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def best_rows(scores: Tensor, omitted: Tensor, fitting: Tensor | None, k: int) -> list[Tensor]:
-    """For each question, the k best entities that are not omitted, those that fit first."""
+    """For each question, the k best entities that are not omitted, those that fit first.
+
+    Entities with equal scores are in the order of their rows, so that a larger k only adds some.
+    """
     finite = scores.clamp(min=torch.finfo(scores.dtype).min)  # a truth of 0 has the score -inf
     k = max(0, min(k, scores.shape[1]))
     groups = [omitted] if fitting is None else [omitted | ~fitting, omitted | fitting]
     best: list[Tensor] = [torch.empty(0, dtype=torch.int64, device=scores.device)] * len(scores)
     for others in groups:
-        top = finite.masked_fill(others, -torch.inf).topk(k)
-        chosen = top.values > -torch.inf
+        offered = finite.masked_fill(others, -torch.inf)
         best = [
-            torch.cat([before, top.indices[row, chosen[row]]])[:k]
-            for row, before in enumerate(best)
+            torch.cat([before, rows])[:k]
+            for before, rows in zip(best, _best_of_each(offered, k), strict=True)
         ]
         if all(len(rows) == k for rows in best):
             break
     return best
+
+
+def _best_of_each(scores: Tensor, k: int) -> Iterator[Tensor]:
+    """For each row of scores [n, E], the places of the k best finite ones, equal ones in order."""
+    if not k:
+        yield from scores.new_empty(len(scores), 0, dtype=torch.int64)
+        return
+    for row, least in zip(scores, scores.topk(k).values[:, -1], strict=True):
+        places = ((row >= least) & (row > -torch.inf)).nonzero()[:, 0]
+        yield places[row[places].argsort(descending=True, stable=True)[:k]]
 
 
 def _no_entities(batch: Batch, method: Method) -> Tensor:

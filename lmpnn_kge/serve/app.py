@@ -34,6 +34,7 @@ from lmpnn_kge.serve.http import (
     read_json,
 )
 from lmpnn_kge.serve.openapi import api_page, openapi
+from lmpnn_kge.serve.sparql import sparql_routes
 from lmpnn_kge.serve.workers import ClientGone, Workers
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -64,6 +65,7 @@ class Application:
             Route("/report/{run}", self._report),
             Route("/api", self._api_page),
             Route("/api/openapi.json", self._openapi),
+            *sparql_routes(self.service, self.workers),
         ]
 
     def _endpoint(self, endpoint: Endpoint) -> Handler:

@@ -171,6 +171,7 @@ class _Exchange:
                 headers.setdefault(name, value)
             if self.cors is not None:
                 headers.update(_cors(self.cors))
+                headers.add_vary_header("Origin")
         self.sent += len(message.get("body", b""))
         await self._send(message)
 
@@ -196,6 +197,7 @@ def _cors(origin: str) -> Mapping[str, str]:
         "Access-Control-Allow-Origin": origin,
         "Access-Control-Allow-Methods": "GET, POST",
         "Access-Control-Allow-Headers": "Accept, Authorization, Content-Type",
-        "Vary": "Origin",
+        "Access-Control-Allow-Private-Network": "true",
+        "Access-Control-Expose-Headers": "Content-Range, Retry-After",
         "Cross-Origin-Resource-Policy": "cross-origin",
     }

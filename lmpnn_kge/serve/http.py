@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -20,6 +21,9 @@ P = TypeVar("P")
 
 #: The longest message of an error, as on the command line.
 LONGEST = 2000
+
+#: The most parameters of a URL or a form.
+MOST_PARAMETERS = 100
 
 JSON_TYPE, LINES_TYPE = "application/json", "application/x-ndjson"
 
@@ -49,14 +53,19 @@ def content_type(request: Request) -> str:
 
 
 async def body_text(request: Request, limits: Limits) -> str:
-    """The body of a request, which must arrive in time."""
+    """The body of a request as text."""
     try:
-        body = await asyncio.wait_for(request.body(), limits.seconds)
-        return body.decode("utf-8-sig")
-    except asyncio.TimeoutError as error:
-        raise HttpError(408, f"the request took longer than {limits.seconds:g} s") from error
+        return (await body_bytes(request, limits)).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise HttpError(400, f"the request is not UTF-8: {one_line(error)}") from error
+
+
+async def body_bytes(request: Request, limits: Limits) -> bytes:
+    """The body of a request, which must arrive in time."""
+    try:
+        return await asyncio.wait_for(request.body(), limits.seconds)
+    except asyncio.TimeoutError as error:
+        raise HttpError(408, f"the request took longer than {limits.seconds:g} s") from error
     except ClientDisconnect as error:
         raise ClientGone from error
 
@@ -75,11 +84,33 @@ async def parameters(request: Request, kind: type[P], limits: Limits) -> P:
 
 def query_parameters(request: Request, kind: type[P]) -> P:
     """The parameters in the URL of a request."""
-    pairs = request.query_params.multi_items()
+    return read_parameters(kind, each_once(url_pairs(request)), as_text=True)
+
+
+def url_pairs(request: Request) -> list[tuple[str, str]]:
+    """The names and values in the URL of a request."""
+    return form_pairs(request.scope["query_string"])
+
+
+def form_pairs(content: bytes) -> list[tuple[str, str]]:
+    """Names and values, as a URL or a form encodes them."""
+    try:
+        text = content.decode("utf-8")
+        return parse_qsl(
+            text, keep_blank_values=True, errors="strict", max_num_fields=MOST_PARAMETERS
+        )
+    except UnicodeDecodeError as error:
+        raise HttpError(400, f"the parameters are not UTF-8: {one_line(error)}") from error
+    except ValueError as error:
+        raise HttpError(400, f"there are more than {MOST_PARAMETERS} parameters") from error
+
+
+def each_once(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Parameters by name, none of which may be given twice."""
     values = dict(pairs)
     if len(values) < len(pairs):
         raise HttpError(400, "a parameter is given twice")
-    return read_parameters(kind, values, as_text=True)
+    return values
 
 
 def read_json(text: str) -> Any:

@@ -15,6 +15,8 @@ _METHOD = "Way to answer: hybrid, search, lmpnn or cqd-beam; default: the best t
 #: What happens to entities that the relation was never seen with, as in `Run.ask`.
 Candidates = Literal["typed-first", "typed", "any"]
 
+Split = Literal["train", "valid", "test"]
+
 Action = Literal["add", "negate", "remove", "replace", "ask", "deny", "allow", "remove-part"]
 
 
@@ -59,9 +61,7 @@ class AnswerExactly(OfRun):
     """A question to answer by the edges of the graph alone."""
 
     question: str = parameter(_QUESTION)
-    split: Literal["train", "valid", "test"] = parameter(
-        "Known edges: train, valid (train and valid) or test (all).", "test"
-    )
+    split: Split = parameter("Known edges: train, valid (train and valid) or test (all).", "test")
     k: int | None = parameter("Number of answers; default: the limit of the server.", None, 1)
     offset: int = parameter("Number of answers to leave out before the first one.", 0, 0)
 
@@ -129,3 +129,24 @@ class DescribeEntity(OfRun):
 
     name: str = parameter("Id or label of the entity.")
     k: int = parameter("Number of entities for each relation.", 10, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sparql:
+    """A query to the SPARQL endpoint, and how it is answered."""
+
+    query: str = parameter("A SPARQL query that selects one variable.")
+    answers: Literal["exact", "predicted"] = parameter(
+        "By the edges of the graph alone (exact), or also by edges that are missing (predicted).",
+        "exact",
+    )
+    split: Split | None = parameter(
+        "Exact: known edges, train, valid (train and valid) or test (all); default: test.", None
+    )
+    k: int | None = parameter(
+        "Predicted: number of answers; default: the LIMIT of the query, or 10.", None, 1
+    )
+    method: str | None = parameter(f"Predicted: {_METHOD[0].lower()}{_METHOD[1:]}", None)
+    format: str | None = parameter(
+        "json, xml, csv, tsv or a media type; default: by the header Accept, or json.", None
+    )

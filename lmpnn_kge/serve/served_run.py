@@ -13,7 +13,7 @@ from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.names import CQD_BEAM, HYBRID, LMPNN, SEARCH
 from lmpnn_kge.query.draw_reasons import panel_of
 from lmpnn_kge.query.drawing.graph_data import graph_data
-from lmpnn_kge.query.formula import Term
+from lmpnn_kge.query.formula import Formula, Term
 from lmpnn_kge.query.parser import read_query
 from lmpnn_kge.query.reason import Reason
 from lmpnn_kge.query.sparql.read import is_sparql
@@ -88,7 +88,7 @@ class ServedRun:
         return result
 
     def ask_each(
-        self, questions: Sequence[str], wanted: requests.AskOptions
+        self, questions: Sequence[str | Formula], wanted: requests.AskOptions
     ) -> list[responses.Answers | QueryError]:
         """The answers to each question, or what is wrong with it."""
         method, begun = self.method(wanted.method), time.perf_counter()
@@ -116,13 +116,15 @@ class ServedRun:
             for end in ends
         ]
 
-    def _end(self, question: str, wanted: requests.AskOptions) -> int | QueryError:
+    def _end(self, question: str | Formula, wanted: requests.AskOptions) -> int | QueryError:
         """How many answers a question wants, with those before the offset."""
-        try:
-            self.check_length(question)
-            limit = read_query(question).limit if is_sparql(question) else None
-        except QueryError as error:
-            return error
+        limit = None
+        if isinstance(question, str):
+            try:
+                self.check_length(question)
+                limit = read_query(question).limit if is_sparql(question) else None
+            except QueryError as error:
+                return error
         return wanted.offset + (wanted.k or limit or DEFAULT_ANSWERS)
 
     def _page(

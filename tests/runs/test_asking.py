@@ -1,16 +1,19 @@
 """Which entities are offered as answers, in which order, and what is noted about them."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
-from lmpnn_kge.runs.asking import Asking
+from lmpnn_kge.runs.asking import Asking, best_rows
 from lmpnn_kge.runs.fitting import FittedMethod
 from lmpnn_kge.runs.knowledge import Knowledge
 
@@ -261,3 +264,17 @@ def test_a_graph_with_other_rows_is_asked_by_name():
     same = ask("speaks(?, English)", scores=list(map(float, range(9))))
     assert answers == same
     assert str(error) == "the graph tiny has no entity 'aspirin'"
+
+
+@given(st.lists(st.sampled_from([-math.inf, 0.0, 1.0, 2.0]), min_size=1, max_size=8), st.data())
+def test_more_answers_begin_with_fewer_answers(scores, data):
+    count = len(scores)
+    omitted, fitting = (
+        torch.tensor([data.draw(st.lists(st.booleans(), min_size=count, max_size=count))])
+        for _ in range(2)
+    )
+    everything = [row for row in range(count) if not omitted[0, row]]
+    expected = sorted(everything, key=lambda row: (not fitting[0, row], -scores[row], row))
+    for k in range(count + 2):
+        (rows,) = best_rows(torch.tensor([scores]), omitted, fitting, k)
+        assert rows.tolist() == expected[:k]

@@ -82,25 +82,27 @@ def exact_formula(conjunct: Conjunct) -> Formula:
 
 def _with_ranges(conjunct: Conjunct) -> Conjunct:
     """The conjunct with `?x = ?x` for a variable that would be read inside the only negation."""
-    groups = tuple(map(_with_ranges, conjunct.groups))
-    denied = [
-        set(literal.terms)
-        for literal in conjunct.literals
-        if literal.negated and isinstance(literal.atom, Atom)
-    ]
+    groups = tuple(map(_not_an_inequality, map(_with_ranges, conjunct.groups)))
+    is_denied = [lit.negated and isinstance(lit.atom, Atom) for lit in conjunct.literals]
+    parts = [set(literal.terms) for literal in conjunct.literals]
+    asserted = set().union(*(p for p, d in zip(parts, is_denied, strict=True) if not d))
+    denied = [p for p, d in zip(parts, is_denied, strict=True) if d]
     denied += [set(group.terms) for group in groups]
-    asserted = {
-        term
-        for literal in conjunct.literals
-        if not (literal.negated and isinstance(literal.atom, Atom))
-        for term in literal.terms
-    }
     ranges = tuple(
         SignedAtom(Equal(variable, variable))
         for variable in conjunct.bound
         if variable not in asserted and sum(variable in part for part in denied) == 1
     )
     return replace(conjunct, literals=(*ranges, *conjunct.literals), groups=groups)
+
+
+def _not_an_inequality(group: Conjunct) -> Conjunct:
+    """A denied group that does not read as an inequality, which is about some entity: ? != ?x."""
+    match group:
+        case Conjunct((SignedAtom(Equal(left), False),), ()):
+            return replace(group, literals=(*group.literals, SignedAtom(Equal(left, left))))
+        case _:
+            return group
 
 
 def with_plain_names(formula: Formula) -> Formula:

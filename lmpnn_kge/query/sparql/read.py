@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -33,11 +34,21 @@ _BEGINNING = re.compile(
 NEVER = Not(Equal(FREE, FREE))
 
 
+#: What to do if SPARQL cannot be read, because it needs a package that is an extra.
+NEEDS_RDFLIB = "SPARQL needs rdflib: pip install 'lmpnn-kge[rdf]'"
+
+
 class SelectQuery(NamedTuple):
-    """A SELECT query as a formula, and how many answers its LIMIT allows."""
+    """A SELECT query as a formula, and how many answers its LIMIT allows.
+
+    columns has the names of the variables that it selects, in their order; one of them is answer,
+    which the query asks for.
+    """
 
     formula: Formula
-    limit: int | None = None
+    limit: int | None
+    answer: str
+    columns: tuple[str, ...]
 
 
 def is_sparql(text: str) -> bool:
@@ -45,25 +56,29 @@ def is_sparql(text: str) -> bool:
     return _BEGINNING.match(text) is not None
 
 
-def from_sparql(text: str) -> SelectQuery:
-    """Read a SELECT query with one variable; QueryError names what cannot be asked."""
+def from_sparql(text: str, figures: Collection[str] = ()) -> SelectQuery:
+    """Read a SELECT query with one variable; QueryError names what cannot be asked.
+
+    figures are names of variables that may be selected besides it, if no pattern binds them.
+    """
     try:
-        return _read(text)
+        return _read(text, figures)
     except RecursionError as error:
         raise QueryError("the SPARQL query is too long or nested too deeply") from error
 
 
-def _read(text: str) -> SelectQuery:
+def _read(text: str, figures: Collection[str]) -> SelectQuery:
     try:
         from lmpnn_kge.query.sparql.names import Names
         from lmpnn_kge.query.sparql.patterns import Reader, is_visible
     except ImportError as error:
-        raise QueryError("SPARQL needs rdflib: pip install 'lmpnn-kge[rdf]'") from error
+        raise QueryError(NEEDS_RDFLIB) from error
     prologue, query = _parse(text)
     limit = _limit(query)
     matches = Reader(Names.declared(prologue)).where(query)
     visible = [v for match in matches for v in match.bound if is_visible(v)]
-    answer = _answer(query, list(dict.fromkeys(visible)))
+    columns = _columns(query) or list(dict.fromkeys(visible))
+    answer = _answer(columns, {Variable(name) for name in figures}.difference(visible))
     if any(answer not in match.bound for match in matches):
         raise QueryError(f"{answer} has no value in a part of the query; bind it in every part")
     if not matches:
@@ -74,7 +89,8 @@ def _read(text: str) -> SelectQuery:
     disjuncts = [simplified(_asking_for(answer, match)) for match in matches]
     formulas = [_formula(disjunct) for disjunct in disjuncts if disjunct is not None]
     named = tuple(dict.fromkeys(map(with_plain_names, formulas))) or (NEVER,)
-    return SelectQuery(Or(named) if len(named) > 1 else named[0], limit)
+    formula = Or(named) if len(named) > 1 else named[0]
+    return SelectQuery(formula, limit, answer.name, tuple(column.name for column in columns))
 
 
 def _parse(text: str) -> tuple[Any, Any]:
@@ -123,14 +139,17 @@ def _limit(query: Any) -> int | None:
     return min(limit, sys.maxsize)
 
 
-def _answer(query: Any, visible: list[Variable]) -> Variable:
-    """The variable that the query selects."""
-    chosen = visible
-    if query.projection:
-        for selected in query.projection:
-            if selected.expr is not None:
-                raise refused_node(_innermost(selected.expr))
-        chosen = list(dict.fromkeys(Variable(str(item.var)) for item in query.projection))
+def _columns(query: Any) -> list[Variable]:
+    """The variables that the query names after SELECT; none if it selects all with `*`."""
+    for selected in query.projection or ():
+        if selected.expr is not None:
+            raise refused_node(_innermost(selected.expr))
+    return list(dict.fromkeys(Variable(str(item.var)) for item in query.projection or ()))
+
+
+def _answer(columns: list[Variable], figures: Collection[Variable]) -> Variable:
+    """The variable that the query asks for: the only one that is selected, besides figures."""
+    chosen = [column for column in columns if column not in figures]
     if len(chosen) != 1:
         names = ", ".join(map(str, chosen)) or "none"
         raise QueryError(

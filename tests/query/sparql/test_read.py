@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.query.parser import parse, read_query
-from lmpnn_kge.query.sparql.read import is_sparql
+from lmpnn_kge.query.sparql.read import from_sparql, is_sparql
 
 pytest.importorskip("rdflib", reason="the extra rdf is not installed")
 
@@ -90,6 +90,32 @@ def test_limit_is_the_number_of_answers():
     assert read_query("SELECT ?a { ?a <r> <b> } LIMIT 5").limit == 5
     assert read_query("SELECT ?a { ?a <r> <b> }").limit is None
     assert read_query(f"SELECT ?a {{ ?a <r> <b> }} LIMIT {10**30}").limit == sys.maxsize
+
+
+@pytest.mark.parametrize(
+    ("selected", "answer", "columns"),
+    [
+        ("?who", "who", ["who"]),
+        ("?who ?score", "who", ["who", "score"]),
+        ("?known ?who ?score ?who", "who", ["known", "who", "score"]),
+        ("*", "who", ["who"]),
+    ],
+)
+def test_a_query_can_select_figures_that_no_pattern_binds(selected, answer, columns):
+    text = f"SELECT {selected} {{ ?who <r> <b> }}"
+    query = from_sparql(text, ["score", "known"])
+    assert (str(query.formula), query.answer, list(query.columns)) == ("r(?, b)", answer, columns)
+    if len(columns) > 1:  # a formula has no place for them
+        with pytest.raises(QueryError, match="variables"):
+            parse(text)
+
+
+def test_a_variable_of_a_pattern_is_not_a_figure():
+    assert from_sparql("SELECT ?score { ?score <r> <b> }", ["score"]).answer == "score"
+    with pytest.raises(QueryError, match="selects 2 variables"):
+        from_sparql("SELECT ?who ?score { ?who <r> ?score }", ["score"])
+    with pytest.raises(QueryError, match="selects 0 variables"):
+        from_sparql("SELECT ?score { ?who <r> <b> }", ["score"])
 
 
 @pytest.mark.parametrize(

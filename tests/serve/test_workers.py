@@ -1,0 +1,133 @@
+"""Limits: time, rows, how much at once, and clients that go away."""
+
+import asyncio
+import dataclasses
+import threading
+
+import pytest
+from starlette.requests import Request
+
+from lmpnn_kge.deadline import check_time
+from lmpnn_kge.errors import StoppedError, TimeLimitError
+from lmpnn_kge.serve.endpoints import Service
+from lmpnn_kge.serve.limits import Limits
+from lmpnn_kge.serve.served_run import ServedRun
+from lmpnn_kge.serve.workers import BusyError, ClientGone, Workers
+
+from .conftest import client_of
+
+PATH = 'friend_of("Ada Voss", ?x) & known_in(?x, ?)'
+
+
+def request(*messages):
+    """A request whose client sends these messages, and then nothing any more."""
+    waiting = list(messages)
+
+    async def receive():
+        if waiting:
+            return waiting.pop(0)
+        return await asyncio.Event().wait()
+
+    return Request({"type": "http", "method": "GET", "path": "/", "headers": []}, receive)
+
+
+def until_stopped(ended: threading.Event):
+    """Work that checks the time, as every long computation does."""
+    try:
+        while True:
+            check_time()
+    finally:
+        ended.set()
+
+
+def serving(run, **limits) -> Service:
+    limited = dataclasses.replace(Limits(), **limits)
+    return Service({"toy": ServedRun("toy", run, limited)}, limited)
+
+
+def test_work_ends_at_its_time_limit():
+    workers, ended = Workers(Limits(seconds=0.05)), threading.Event()
+    with pytest.raises(TimeLimitError):
+        asyncio.run(workers.run(request(), lambda: until_stopped(ended)))
+    assert ended.is_set()
+    workers.close()
+
+
+def test_work_is_stopped_when_its_client_goes_away():
+    workers, ended = Workers(Limits(seconds=1000)), threading.Event()
+    gone = request({"type": "http.disconnect"})
+    with pytest.raises(ClientGone):
+        asyncio.run(workers.run(gone, lambda: until_stopped(ended)))
+    assert ended.is_set()
+    assert workers.pending == 0
+    workers.close()
+
+
+def test_closing_stops_all_work():
+    workers, ended = Workers(Limits(seconds=1000)), threading.Event()
+    workers.closing.set()
+    with pytest.raises(ClientGone):
+        asyncio.run(workers.run(request(), lambda: until_stopped(ended)))
+    assert ended.is_set()
+    workers.close()
+
+
+def test_more_requests_than_can_wait_are_refused():
+    workers, begun, go = Workers(Limits(at_once=1, waiting=1)), threading.Event(), threading.Event()
+
+    def work():
+        begun.set()
+        go.wait()
+        return "done"
+
+    async def scene():
+        tasks = [asyncio.create_task(workers.run(request(), work)) for _ in range(2)]
+        await asyncio.to_thread(begun.wait)
+        with pytest.raises(BusyError, match="2 requests"):
+            await workers.run(request(), work)
+        go.set()
+        return await asyncio.gather(*tasks)
+
+    assert asyncio.run(scene()) == ["done", "done"]
+    workers.close()
+
+
+def test_a_question_that_takes_too_long_is_answered_with_504(run):
+    client = client_of(serving(run, seconds=1e-9))
+    refused = client.post("/api/ask", json={"question": PATH})
+    assert refused.status_code == 504
+    assert "no answer within" in refused.json()["error"]["message"]
+    assert client.post("/api/answer", json={"question": PATH}).status_code == 504
+
+
+def test_a_busy_server_says_when_to_come_back(run):
+    client = client_of(serving(run, at_once=1, waiting=-1))
+    refused = client.get("/api/runs")
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+
+
+def test_answers_that_are_cut_are_not_called_complete(run):
+    client = client_of(serving(run, rows=3))
+    for k, complete in ((3, True), (4, False)):
+        answers = client.post("/api/ask", json={"question": PATH, "k": k}).json()
+        assert len(answers["answers"]) == 3
+        assert answers["complete"] is complete
+        assert answers["more"]
+    exact = client.post("/api/answer", json={"question": "known_in(?x, ?)"}).json()
+    assert len(exact["answers"]) == 3 < exact["total"]
+    assert not exact["complete"]
+
+
+def test_a_stream_of_too_many_questions_is_refused(run):
+    client = client_of(serving(run, lines=2))
+    headers = {"Content-Type": "application/x-ndjson"}
+    assert client.post("/api/ask", content='"a"\n"b"\n"c"', headers=headers).status_code == 413
+
+
+def test_a_statement_of_the_database_is_stopped(run):
+    from lmpnn_kge.deadline import stoppable
+
+    stopped = threading.Event()
+    stopped.set()
+    with stoppable(stopped), pytest.raises(StoppedError, match="withdrawn"):
+        run.graph.answer(PATH)
