@@ -18,7 +18,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 extras: $(EXTRAS)
 
 $(EXTRAS): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,rdf,frames,zst,serve]' 'sparqlwrapper>=2.0'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,rdf,frames,zst,serve,browser]' 'sparqlwrapper>=2.0'
 	touch $@
 
 lint: $(INSTALLED)
