@@ -18,7 +18,8 @@ $(INSTALLED): pyproject.toml constraints.txt
 extras: $(EXTRAS)
 
 $(EXTRAS): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,rdf,frames,serve,spark,zst]' 'sparqlwrapper>=2.0'
+	$(BIN)/python -m pip install --quiet -c constraints.txt \
+		-e '.[dev,rdf,frames,zst,serve,spark,browser,clients]'
 	touch $@
 
 lint: $(INSTALLED)

@@ -84,6 +84,9 @@ def test_the_wheel_holds_package_plugins_configs_and_nothing_else(wheel):
     }
     assert templates
     assert files >= plugins | configs | templates
+    page = {path.relative_to(ROOT).as_posix() for path in (ROOT / "lmpnn_kge/serve/page").iterdir()}
+    assert "lmpnn_kge/serve/page/index.html" in page
+    assert files >= page
     assert files >= {"lmpnn_kge/py.typed", "lmpnn_kge/reports/published.yaml"}
     assert {file.split("/")[0].split("-")[0] for file in files} == {
         "lmpnn_kge", *plugins

@@ -89,7 +89,9 @@ function figureOf(answer, isEstimated) {
     return html('span', { class: 'number muted', title: why }, '–');
   }
   const number = html('span', { class: 'number' }, figureText(answer));
-  return isEstimated ? html('div', { class: 'meter' }, bar(answer.probability), number) : number;
+  return isEstimated
+    ? html('div', { class: 'meter' }, bar(answer.probability, answer.known), number)
+    : number;
 }
 
 /** The probability in percent, or the score if there is none. */
@@ -98,8 +100,8 @@ export function figureText({ probability, score }) {
 }
 
 /** A bar as long as a probability; the number beside it says the same in words. */
-export function bar(probability) {
+export function bar(probability, isKnown = false) {
   const filling = html('span', {});
   filling.style.width = `${Math.max(1, probability * 100)}%`;
-  return html('span', { class: 'bar', 'aria-hidden': 'true' }, filling);
+  return html('span', { class: isKnown ? 'bar known' : 'bar', 'aria-hidden': 'true' }, filling);
 }

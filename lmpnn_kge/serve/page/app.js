@@ -28,7 +28,8 @@ class App {
     this.main.replaceChildren(...Object.values(this.views).map((view) => view.element));
     this.links = PAGES.map(([view, text]) => html('a', { 'data-view': view }, text));
     document.getElementById('pages').replaceChildren(...this.links);
-    if (runs.length > 1) document.getElementById('run-switch').replaceChildren(...this.#runSwitch());
+    if (runs.length > 1)
+      document.getElementById('run-switch').replaceChildren(...this.#runSwitch());
     this.store.listen((state, before) => this.update(state, before));
     this.update(this.store.state, EMPTY);
   }

@@ -12,7 +12,8 @@ const PAUSE = 150;
 
 export class AskView {
   #drawing = new Latest();
-  #drawn = null;
+  #drawn = null; // the run and question that are drawn, or will be
+  #examplesOf = null;
 
   /**
    * @param {import('./state.js').Store} store
@@ -40,14 +41,16 @@ export class AskView {
   /** @param {import('./state.js').State} state */
   update(state, before) {
     this.box.update(state);
-    this.box.showExamples(this.run().examples);
     this.answers.update(state);
-    this.why.update(state, before);
     this.why.element.hidden = !state.asked || (state.compare && !state.answer);
     this.outcome.classList.toggle('wide', state.compare || !state.asked);
+    this.why.update(state, before);
+    if (this.#examplesOf !== this.run()) this.box.showExamples(this.run().examples);
+    this.#examplesOf = this.run();
     const wanted = JSON.stringify([state.run, state.question]);
     if (wanted === this.#drawn) return;
     this.#drawn = wanted;
+    this.#drawing.cancel();
     this.builder.showBusy();
     if (document.activeElement === this.box.field) this.drawSoon();
     else this.#draw();
@@ -57,12 +60,15 @@ export class AskView {
   async #draw() {
     const { run, question } = this.store.state;
     if (!question.trim()) {
-      this.#drawing.cancel();
       this.box.showNothing();
       this.builder.showNothing();
       return;
     }
-    const outcome = await this.#drawing.call('draw', { run: run || undefined, question, check: true });
+    const outcome = await this.#drawing.call('draw', {
+      run: run || undefined,
+      question,
+      check: true,
+    });
     if (!outcome) return;
     if (outcome.error) {
       this.box.showError(outcome.error);

@@ -79,9 +79,6 @@ export class Builder {
     looks.delete('plain');
     if (looks.size) this.parts.append(legend(looks));
     this.#closePanel();
-    for (const frame of this.parts.querySelectorAll('.graph-frame')) {
-      frame.scrollLeft = frame.scrollWidth; // the answer is on the right
-    }
     if (this.#focusAfter !== null) this.#focusAnswer(this.#focusAfter);
     this.#focusAfter = null;
   }

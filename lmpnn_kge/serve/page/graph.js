@@ -7,7 +7,7 @@ const MARGIN = 14;
 const ARROW = 11;
 
 /** How far a picture is reduced to fit; a wider one scrolls in its own frame. */
-const SMALLEST = 0.7;
+const SMALLEST = 0.62;
 
 /** What each look of an edge means, for legends and screen readers. */
 export const LOOKS = {
@@ -52,12 +52,15 @@ export function drawGraph(graph, name, { onnode = null, onedge = null } = {}) {
       role: onnode ? 'group' : 'img',
       'aria-label': onnode ? name : `${name}: ${graphText(graph)}`,
     },
-    graph.frames.map(frame),
+    graph.frames.map(drawFrame),
     graph.edges.map((edge, number) => drawEdge(graph, edge, number, onedge)),
     graph.nodes.map((node, number) => drawNode(node, number, onnode)),
   );
   picture.style.width = `min(${width}px, max(100%, ${width * SMALLEST}px))`;
-  return html('div', { class: 'graph-frame' }, picture);
+  const frame = html('div', { class: 'graph-frame' }, picture);
+  // Once it is on the page: the answer is on the right.
+  requestAnimationFrame(() => frame.scrollTo({ left: frame.scrollWidth }));
+  return frame;
 }
 
 /** The conditions of a graph in words. */
@@ -103,7 +106,7 @@ export function lookOf(edge) {
   return edge.look === 'plain' && edge.frame !== null ? 'group' : edge.look;
 }
 
-function frame({ caption, look, x, y, width, height, caption_x, caption_y }) {
+function drawFrame({ caption, look, x, y, width, height, caption_x, caption_y }) {
   const name = look === 'denied' && caption === 'not' ? 'group' : look;
   const text = name === 'group' ? 'no such path' : caption;
   const corner = { x: x - width / 2, y: y - height / 2, width, height, rx: 10 };

@@ -23,7 +23,8 @@ export function shortened(name) {
 /** A probability with one decimal, but never 0 or 100 for what is not certain. */
 export function percent(probability) {
   if (probability > 0 && probability < 0.0005) return '<0.1%';
-  if (probability < 1 && probability >= 0.9995) return '>99.9%';
+  if (probability === 1) return '100%';
+  if (probability >= 0.9995) return '>99.9%';
   return `${(probability * 100).toFixed(1)}%`;
 }
 

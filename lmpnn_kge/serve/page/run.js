@@ -9,6 +9,9 @@ import { toHash } from './state.js';
 /** Averages over types without negation, and over those with it. */
 const AVERAGES = ['A_P', 'A_N'];
 
+/** Calibrations that are not those of a method. */
+const OF_EDGES = { calibrated: 'Single edges, calibrated', raw: 'Single edges, raw scores' };
+
 export class RunView {
   #request = new Latest();
   #shown = null;
@@ -152,18 +155,11 @@ function figureTable(methods, columns, value) {
 }
 
 function calibration(methods) {
-  const charts = Object.entries(methods).map(([method, { error, bins }]) =>
-    html(
-      'figure',
-      {},
-      calibrationChart(methodName(method), bins),
-      html(
-        'figcaption',
-        {},
-        `${methodName(method)}: mean error ${(error * 100).toFixed(1)} points`,
-      ),
-    ),
-  );
+  const charts = Object.entries(methods).map(([method, { error, bins }]) => {
+    const name = OF_EDGES[method] ?? methodName(method);
+    const text = `${name}: mean error ${(error * 100).toFixed(1)} points`;
+    return html('figure', {}, calibrationChart(name, bins), html('figcaption', {}, text));
+  });
   if (!charts.length) return '';
   return html(
     'section',

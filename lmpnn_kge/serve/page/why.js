@@ -73,9 +73,11 @@ export class Why {
     this.body.replaceChildren(html('p', { class: 'empty' }, hint));
   }
 
+  /** Close the reason and return to its answer. */
   #leave() {
+    const { id } = document.querySelector('.answer[aria-pressed=true]') ?? {};
     this.store.set({ answer: '', by: '', reason: 0 }, { step: true });
-    document.getElementById('answers-title').scrollIntoView({ block: 'nearest' });
+    document.getElementById(id)?.focus();
   }
 
   async #explain({ run, question, answer, by }, focus) {

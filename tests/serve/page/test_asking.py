@@ -48,14 +48,15 @@ def test_suggestions_are_entities_that_the_relation_was_seen_with(open_site):
     site = open_site()
     page = site.open()
     site.box.press_sequentially("lives_in(?, ")
-    page.get_by_role("option").first.wait_for()
-    ids = page.get_by_role("option").locator(".id").all_inner_texts()
+    options = page.get_by_role("listbox").get_by_role("option")
+    options.first.wait_for()
+    ids = options.locator(".id").all_inner_texts()
     assert ids
     assert all(name.startswith("town/") for name in ids)
     site.box.press("Escape")
     assert page.get_by_role("listbox").count() == 0
     site.box.press("Control+Space")
-    page.get_by_role("option").first.click()
+    options.first.click()
     assert site.box.input_value().endswith(")")
 
 
@@ -93,8 +94,7 @@ def test_an_answer_is_explained_and_the_link_reproduces_the_view(site):
     assert page.get_by_role("heading", name=f"Why {name}?").is_visible()
     assert conditions.count() == 2
     picture = page.get_by_role("img", name=re.compile(f"The reason for {name}"))
-    assert f"?= {name}" not in picture.inner_text()  # the answer fills ?
-    assert name in picture.inner_text()
+    assert picture.locator(".node.answer text").text_content() == f"? {name}"
     assert page.get_by_role("heading", name=re.compile("in the training graph")).is_visible()
     shown = site.names(), conditions.all_inner_texts(), page.url
     page.reload()
@@ -185,7 +185,7 @@ def test_a_question_can_be_cancelled_and_tried_again(open_site):
     site = open_site()
     page = site.open()
     held = []
-    page.route("**/api/ask", held.append)  # never answered
+    page.route("**/api/ask", lambda route: held.append(route))  # never answered
     site.box.fill(NEIGHBOURS)
     site.box.press("Enter")
     page.get_by_role("button", name="Cancel").click()
@@ -204,7 +204,8 @@ def test_an_error_is_shown_in_the_words_of_the_server(open_site):
     message = page.locator(".answers .error")
     message.wait_for()
     assert message.inner_text() == page.locator("#check .error").inner_text()
-    assert site.problems == ["Failed to load resource: the server responded with a status of 400 (Bad Request)"]  # fmt: skip
+    (problem,) = site.problems  # the browser reports the refused request
+    assert "400 (Bad Request)" in problem
     site.problems.clear()
 
 
@@ -223,11 +224,12 @@ def test_a_name_with_markup_is_text_everywhere(open_site, question):
     site.answers.get_by_text(HOSTILE).click()
     page.get_by_role("heading", name=f"Why {HOSTILE}?").wait_for()
     page.get_by_role("heading", name=f"Around {HOSTILE}").wait_for()
-    site.box.fill("friend_of(Ada")
-    site.box.fill("friend_of(person/ada_voss, ?)")
-    page.get_by_role("button", name="person/ada_voss").wait_for()
+    site.box.fill(f'friend_of("{HOSTILE}", ?')
+    page.locator("#check pre").get_by_text(HOSTILE).wait_for()
+    site.box.fill(f'friend_of("{HOSTILE}", ?)')
+    page.get_by_role("button", name=f"entity {HOSTILE}").wait_for()
     page.get_by_role("link", name="Entities").click()
-    page.get_by_label("Find an entity").fill("onerror")
+    page.get_by_role("combobox", name="Find an entity").fill("onerror")
     suggestion(page, "<img").click()
     page.get_by_role("heading", name=HOSTILE).wait_for()
     assert page.locator("img[src=x]").count() == 0

@@ -165,3 +165,5 @@ def test_the_keyboard_alone_builds_asks_and_explains(open_site):
     page.keyboard.press("Enter")
     page.get_by_role("list", name="Conditions").wait_for()
     assert page.evaluate("document.activeElement.id") == "why-title"
+    page.get_by_role("button", name="Close the reason").press("Enter")
+    assert page.evaluate("document.activeElement.className") == "answer"
