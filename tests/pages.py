@@ -48,7 +48,7 @@ def check_options(line: str) -> None:
 
 
 #: A module of each extra, without which a page or a block of Python that says so is skipped.
-EXTRAS = {"rdf": "rdflib", "frames": "pandas"}
+EXTRAS = {"rdf": "rdflib", "frames": "pandas", "serve": "starlette"}
 
 
 def missing_extra(text: str) -> str | None:

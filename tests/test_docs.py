@@ -36,6 +36,9 @@ ELSEWHERE = {
     ".venv/bin/lmpnn-kge ask demo/": "test_demo",
     "lmpnn-kge backbones new my-model": "test_scaffold",
     "lmpnn-kge backbones check my-model": "test_scaffold",
+    "lmpnn-kge serve runs/": "serve/test_server",
+    "curl ": "serve/test_server",
+    "printf ": "serve/test_server",
 }
 
 SHELL = shell_lines("\n".join([*PAGES.values(), CONTRIBUTING]))

@@ -9,6 +9,7 @@ import click
 
 from lmpnn_kge.cli.options import command_line, device_option, out_option
 from lmpnn_kge.cli.progress import terminal
+from lmpnn_kge.cli.serve import serve_runs
 from lmpnn_kge.errors import printable
 
 if TYPE_CHECKING:
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--backbone", metavar="NAME", help="Backbone to use; default: complex.")
 @out_option("DIR", "Folder to write everything to.", default="demo", show_default=True)
+@click.option("--serve", is_flag=True, help="Then open a page to ask questions (see `serve`).")
 @device_option
-def demo(backbone: str | None, out: str, device: str) -> None:
+def demo(backbone: str | None, out: str, serve: bool, device: str) -> None:
     """Embed a graph of countries and cities, train LMPNN on it, and ask questions.
 
     This takes a few minutes. Finished parts in DIR are reused.
@@ -34,7 +36,10 @@ def demo(backbone: str | None, out: str, device: str) -> None:
         except (Interrupted, KeyboardInterrupt):
             click.echo("stopped; the same command continues")
             sys.exit(130)
-    _print(shown)
+    if serve:
+        serve_runs([str(shown.run.folder.path)], open_page=True, device=device)
+    else:
+        _print(shown)
 
 
 def _print(shown: Demonstration) -> None:
@@ -67,6 +72,7 @@ def _print(shown: Demonstration) -> None:
     run = str(shown.run.folder.path)
     click.echo("next:")
     click.echo(f"  {command_line('ask', run, '--explain', EXPLAINED)}")
+    click.echo(f"  {command_line('serve', run, '--open')}")
     click.echo(f"  {command_line('predict', run, '--relation', 'borders')}")
     click.echo(f"  {command_line('evaluate', run, '--split', 'valid')}")
     click.echo(f"  {command_line('inspect', str(shown.checkpoint))}")

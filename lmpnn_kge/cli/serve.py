@@ -114,26 +114,25 @@ def serve_runs(
             raise
         message = "serving needs starlette and uvicorn: pip install 'lmpnn-kge[serve]'"
         raise LmpnnError(message) from error
-    listening = listen(host, port)
     access = access_for(host, os.environ.get(TOKEN), origins)
-    with terminal() as listener:
-        service = open_service(
-            runs, Limits(seconds=timeout, rows=rows), device=device, listener=listener
-        )
-    shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{listening.getsockname()[1]}/"
-    if access.token is not None:
-        address += f"?token={access.token}"
+    with listen(host, port) as listening:
+        with terminal() as listener:
+            limits = Limits(seconds=timeout, rows=rows)
+            service = open_service(runs, limits, device=device, listener=listener)
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http://{shown}:{listening.getsockname()[1]}/"
+        if access.token is not None:
+            address += f"?token={access.token}"
 
-    def ready() -> None:
-        for name, served in service.runs.items():
-            for note in served.notes:
-                click.echo(f"note: {name}: {note}", err=True)
-        click.echo(f"the page is at {address}")
-        if open_page:
-            webbrowser.open(address)
+        def ready() -> None:
+            for name, served in service.runs.items():
+                for note in served.notes:
+                    click.echo(f"note: {name}: {note}", err=True)
+            click.echo(f"the page is at {address}")
+            if open_page:
+                webbrowser.open(address)
 
-    try:
-        serve(service, listening, access, log=log, ready=ready)
-    except KeyboardInterrupt:
-        click.echo("stopped")
+        try:
+            serve(service, listening, access, log=log, ready=ready)
+        except KeyboardInterrupt:
+            click.echo("stopped")

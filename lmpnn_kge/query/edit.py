@@ -60,11 +60,7 @@ def add_edge(
     The relation is written as in a formula, and `=` is equality. An edge at a variable of a denied
     group belongs to that group.
     """
-    disjuncts = _disjuncts(question)
-    if disjunct == len(disjuncts):
-        disjuncts.append(Conjunct())
-    conjunct = _part(disjuncts, disjunct)
-    diagram = Diagram.of(conjunct)
+    disjuncts, conjunct, diagram = _opened_part(question, disjunct, or_new=True)
     taken = [place.term for place in diagram.places]
     first = _term(head, diagram, taken)
     second = _term(tail, diagram, [*taken, first])
@@ -77,7 +73,7 @@ def add_edge(
         literal = SignedAtom(Atom(name.name, first, second), negated)
     frames = [diagram.places[end].frame for end in (head, tail) if isinstance(end, int)]
     frame = max((number for number in frames if number is not None), default=None)
-    disjuncts[disjunct] = _added(scoped(conjunct), literal, frame, itertools.count())
+    disjuncts[disjunct] = _added(conjunct, literal, frame, itertools.count())
     return _text(disjuncts, disjunct)
 
 
@@ -93,10 +89,10 @@ def remove_edge(question: str, disjunct: int, edge: int) -> str:
 
 def replace_node(question: str, disjunct: int, node: int, by: str | None = None) -> str:
     """Put another term in place of a node: of one box, or of a variable everywhere."""
-    disjuncts = _disjuncts(question)
-    conjunct = scoped(_part(disjuncts, disjunct))
-    diagram = Diagram.of(conjunct)
+    disjuncts, conjunct, diagram = _opened_part(question, disjunct)
     old = _place(diagram, node)
+    if old == FREE:
+        raise QueryError("? is what the question asks for; ask for another variable instead")
     new = _term(by, diagram, [place.term for place in diagram.places])
     if isinstance(old, Variable):
         disjuncts[disjunct] = _substituted(conjunct, {old: new})
@@ -116,9 +112,7 @@ def replace_node(question: str, disjunct: int, node: int, by: str | None = None)
 
 def ask_for_node(question: str, disjunct: int, node: int) -> str:
     """Ask for a variable instead of `?`, which becomes a variable."""
-    disjuncts = _disjuncts(question)
-    conjunct = scoped(_part(disjuncts, disjunct))
-    diagram = Diagram.of(conjunct)
+    disjuncts, conjunct, diagram = _opened_part(question, disjunct)
     old = _place(diagram, node)
     if not isinstance(old, Variable) or diagram.places[node].frame is not None:
         raise QueryError("only a variable outside of denied groups can be asked for")
@@ -129,8 +123,7 @@ def ask_for_node(question: str, disjunct: int, node: int) -> str:
 
 def deny_edges(question: str, disjunct: int, edges: Collection[int]) -> str:
     """Make edges a group that is denied as a whole: no entities are connected in this way."""
-    disjuncts = _disjuncts(question)
-    conjunct = scoped(_part(disjuncts, disjunct))
+    disjuncts, conjunct, _ = _opened_part(question, disjunct)
     if not edges or not all(0 <= edge < len(conjunct.literals) for edge in edges):
         raise QueryError("a group is made of edges that are in no group yet")
     group = Conjunct(tuple(conjunct.literals[edge] for edge in sorted(set(edges))))
@@ -141,13 +134,11 @@ def deny_edges(question: str, disjunct: int, edges: Collection[int]) -> str:
 
 def allow_edge(question: str, disjunct: int, edge: int) -> str:
     """Take the denied group of an edge apart: its conditions belong to what is around it."""
-    disjuncts = _disjuncts(question)
-    conjunct = scoped(_part(disjuncts, disjunct))
-    diagram = Diagram.of(conjunct)
+    disjuncts, conjunct, diagram = _opened_part(question, disjunct)
     frame = diagram.links[_number(edge, len(diagram.links), "edge")].frame
     if frame is None:
         raise QueryError("this edge is in no denied group")
-    disjuncts[disjunct] = _opened(conjunct, frame, itertools.count())
+    disjuncts[disjunct] = _without_group(conjunct, frame, itertools.count())
     return _text(disjuncts, disjunct)
 
 
@@ -165,10 +156,8 @@ def _changed(
     change: Callable[[SignedAtom], SignedAtom | None],
 ) -> str:
     """Change the literals of edges."""
-    disjuncts = _disjuncts(question)
-    conjunct = scoped(_part(disjuncts, disjunct))
-    count = len(Diagram.of(conjunct).links)
-    chosen = {_number(edge, count, "edge") for edge in edges}
+    disjuncts, conjunct, diagram = _opened_part(question, disjunct)
+    chosen = {_number(edge, len(diagram.links), "edge") for edge in edges}
     disjuncts[disjunct] = _mapped(
         conjunct,
         lambda number, literal: change(literal) if number in chosen else literal,
@@ -181,8 +170,15 @@ def _disjuncts(question: str) -> list[Conjunct]:
     return list(normalise(parse(question))) if question.strip() else []
 
 
-def _part(disjuncts: list[Conjunct], number: int) -> Conjunct:
-    return disjuncts[_number(number, len(disjuncts), "part")]
+def _opened_part(
+    question: str, number: int, *, or_new: bool = False
+) -> tuple[list[Conjunct], Conjunct, Diagram]:
+    """All disjuncts, and one of them to change, with its diagram, which has the same terms."""
+    disjuncts = _disjuncts(question)
+    if or_new and number == len(disjuncts):
+        disjuncts.append(Conjunct())
+    conjunct = disjuncts[_number(number, len(disjuncts), "part")]
+    return disjuncts, scoped(conjunct), Diagram.of(conjunct)
 
 
 def _number(number: int, count: int, what: str) -> int:
@@ -239,7 +235,7 @@ def _added(
     return replace(conjunct, groups=tuple(groups))
 
 
-def _opened(conjunct: Conjunct, frame: int, numbers: itertools.count[int]) -> Conjunct:
+def _without_group(conjunct: Conjunct, frame: int, numbers: itertools.count[int]) -> Conjunct:
     """The conjunct with what was in a numbered group in place of that group."""
     literals, groups = [*conjunct.literals], list[Conjunct]()
     for group in conjunct.groups:
@@ -247,7 +243,7 @@ def _opened(conjunct: Conjunct, frame: int, numbers: itertools.count[int]) -> Co
             literals += group.literals
             groups += group.groups
         else:
-            groups.append(_opened(group, frame, numbers))
+            groups.append(_without_group(group, frame, numbers))
     return replace(conjunct, literals=tuple(literals), groups=tuple(groups))
 
 

@@ -104,4 +104,3 @@ def serve(
         _Server(config, ready).run([listening])
     finally:
         app.close()
-        listening.close()

@@ -85,6 +85,11 @@ def test_one_box_is_replaced_and_a_variable_everywhere():
     )
 
 
+def test_a_variable_of_a_denied_group_is_replaced():
+    text = "friend_of(?x, ?) & !lives_in(?x, ?y)"
+    assert edit.replace_node(text, 0, 2, "Dunmere") == "friend_of(?x, ?) & !lives_in(?x, Dunmere)"
+
+
 def test_asking_for_a_variable_makes_the_old_answer_one():
     assert edit.ask_for_node(PATH, 0, 1) == (
         "borders(France, ?) & borders(?, ?y) & continent(?y, Europe)"
@@ -105,6 +110,7 @@ def test_a_part_of_a_disjunction_is_removed():
         lambda: edit.negate_edge(BORDERS, 0, 7),
         lambda: edit.negate_edge(BORDERS, 3, 0),
         lambda: edit.replace_node(BORDERS, 0, -1, "Peru"),
+        lambda: edit.replace_node(BORDERS, 0, 0, "Peru"),
         lambda: edit.replace_node(BORDERS, 0, 1, "two names"),
         lambda: edit.add_edge(BORDERS, 0, "?x", 0, "Peru"),
         lambda: edit.add_edge(BORDERS, 5, "near", 0, "Peru"),

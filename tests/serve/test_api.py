@@ -84,9 +84,8 @@ def test_answers_are_those_of_the_library(client, run, formula, method):
 
 def test_pages_of_answers_make_up_all_answers(client):
     everything = post(client, "/api/ask", question=PATH, k=40)
-    pages = [
-        post(client, "/api/ask", question=PATH, k=7, offset=first) for first in range(0, 42, 7)
-    ]
+    firsts = range(0, 42, 7)
+    pages = [post(client, "/api/ask", question=PATH, k=7, offset=first) for first in firsts]
     assert [a for page in pages for a in page["answers"]] == everything["answers"]
     count = len(everything["answers"])
     assert [page["more"] for page in pages] == [first + 7 < count for first in firsts]
