@@ -12,15 +12,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from .conftest import ROOT
+
+#: What Python runs: the command of a user.
+PROGRAM = ("lmpnn_kge", "serve")
+
 
 class Serving:
     """`lmpnn-kge serve` at a free port; its log is in a file."""
 
-    def __init__(self, log: Path, *arguments: str | Path):
+    def __init__(self, log: Path, *arguments: str | Path, program: tuple[str, ...] = PROGRAM):
         self.log = log
         with log.open("wb") as stream:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "lmpnn_kge", "serve", *map(str, arguments), "--port", "0"],
+                [sys.executable, "-m", *program, *map(str, arguments), "--port", "0"],
+                cwd=ROOT,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stream,
                 text=True,

@@ -132,7 +132,7 @@ class _Exchange:
                 return
             self.guard.access.check(self.scope)
             length = Headers(scope=self.scope).get("content-length", "0")
-            if length.isdigit() and int(length[:20]) > self.guard.body:
+            if length.isdecimal() and int(length[:20]) > self.guard.body:
                 raise self._too_large()
             await self.guard.app(self.scope, self.receive, self.send)
         except HttpError as error:

@@ -16,6 +16,7 @@ from lmpnn_kge.files import distinct_names
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.runs.run import Run
 from lmpnn_kge.serve.app import make_app
+from lmpnn_kge.serve.connection import Connection
 from lmpnn_kge.serve.endpoints import Service
 from lmpnn_kge.serve.guard import LOOPBACK, Access
 from lmpnn_kge.serve.limits import Limits
@@ -23,6 +24,12 @@ from lmpnn_kge.serve.served_run import ServedRun
 
 #: Connections that are open at the same time.
 CONNECTIONS = 512
+
+#: Bytes of the head of a request: a question in a URL may be as long as one in a body.
+HEAD = 2**17
+
+#: Seconds that a connection may take to send the head of its next request.
+PATIENCE = 30
 
 
 def open_service(
@@ -89,7 +96,8 @@ def serve(
     app = make_app(service, access, log=log)
     config = uvicorn.Config(
         app,
-        http="h11",
+        http=Connection,
+        h11_max_incomplete_event_size=HEAD,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -97,7 +105,7 @@ def serve(
         server_header=False,
         proxy_headers=False,
         limit_concurrency=CONNECTIONS,
-        timeout_keep_alive=30,
+        timeout_keep_alive=PATIENCE,
         timeout_graceful_shutdown=int(service.limits.seconds) + 1,
     )
     try:

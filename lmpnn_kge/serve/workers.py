@@ -49,6 +49,8 @@ class Workers:
                 if self.closing.is_set() or await request.is_disconnected():
                     stopped.set()
                     await asyncio.wait([done])
+                    if not done.cancelled():
+                        done.exception()  # nobody wants to know, or asyncio would report it
                     raise ClientGone
             return done.result()
         finally:

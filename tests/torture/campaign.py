@@ -39,6 +39,8 @@ class Campaign(ABC):
     weight: float = 1
     #: Whether the cases may start processes.
     spawns: bool = False
+    #: Whether the cases may connect to a server of their own.
+    connects: bool = False
 
     def prepare(self, inputs: Path) -> None:  # noqa: B027  # not every campaign has inputs
         """Write the sound inputs that the cases start from."""

@@ -6,10 +6,12 @@ from .damage import Betae, Datasets, Runs, Safetensors, Stores
 from .formulas import Formulas
 from .kills import FullDisk, KilledDemo, Kills
 from .places import Places
+from .requests import Requests
 from .threads import Threads
 from .together import TwoProcesses, Vanishing
 
 CAMPAIGNS: tuple[Campaign, ...] = (
     Checkpoints(), Safetensors(), Stores(), Runs(), Betae(), Datasets(), Formulas(), Places(),
     Kills(), FullDisk(), KilledDemo(), TwoProcesses(), Vanishing(), Threads(),
+    Requests(),
 )  # fmt: skip

@@ -25,6 +25,9 @@ NEVER = (
 #: Those that a campaign which starts processes causes itself.
 PROCESSES = ("os.fork", "os.posix_spawn", "os.exec", "subprocess.Popen")
 
+#: Those that a campaign which asks a server causes itself.
+CONNECTIONS = ("socket.connect", "socket.getaddrinfo")
+
 
 class Worker:
     """A process that has been started, and what it has reported."""
@@ -117,7 +120,9 @@ class Guard:
         sys.addaudithook(self._audit)
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
-        allowed = self.campaign.spawns and event in PROCESSES
+        allowed = (self.campaign.spawns and event in PROCESSES) or (
+            self.campaign.connects and event in CONNECTIONS
+        )
         if event in NEVER and not allowed:
             self.noticed.append(f"{event}{arguments!r}"[:200])
             raise Wrong(f"the case caused {self.noticed[-1]}")
