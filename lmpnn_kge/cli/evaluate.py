@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lmpnn_kge.cli.options import device_option, given_settings, json_option, setting_option
 from lmpnn_kge.cli.progress import terminal
-from lmpnn_kge.methods.names import LMPNN, OF_CHECKPOINT, OF_RUN
+from lmpnn_kge.methods.names import HYBRID, LMPNN, OF_CHECKPOINT, OF_RUN, SEARCH
 
 if TYPE_CHECKING:
     from lmpnn_kge.listener import Listener
@@ -69,6 +70,12 @@ if TYPE_CHECKING:
     help="How the network answers OR: dnf scores each part and keeps the best, merge treats OR as "
     "AND. Default: as in training.",
 )
+@click.option(
+    "--facts",
+    type=click.Choice(["known", "ignored", "both"]),
+    help="Whether search and hybrid know the training edges, or only the scores of the checkpoint; "
+    "both prints a table of both, by missing edges, beside the network of RUN if it is given.",
+)
 @setting_option
 @device_option
 @json_option
@@ -82,6 +89,7 @@ def evaluate(
     queries: str | None,
     limit: int | None,
     union: UnionMode | None,
+    facts: str | None,
     settings: tuple[str, ...],
     device: str,
     as_json: bool,
@@ -105,8 +113,28 @@ def evaluate(
             raise click.UsageError(f"{option} does not apply to a RUN")
     if union is not None and method != LMPNN:
         raise click.UsageError(f"--union does not apply to --method {method}")
+    if facts is not None and method not in (SEARCH, HYBRID) and (run is None or facts != "both"):
+        raise click.UsageError(f"--facts {facts} does not apply to --method {method}")
+    if facts in ("known", "ignored") and run is not None:
+        raise click.UsageError(f"--facts {facts} takes a --checkpoint, not a RUN")
     started = time.monotonic()
     with terminal() as listener:
+        if facts == "both":
+            rows = _evaluate_facts(
+                run,
+                method,
+                listener,
+                checkpoint=checkpoint,
+                backbone=backbone,
+                dataset=dataset,
+                queries=queries,
+                split=split,
+                limit=limit,
+                settings=given_settings(settings),
+                device=device,
+            )
+            _print_rows(rows, as_json)
+            return
         if run is not None:
             results = _evaluate_run(
                 run, method, checkpoint, dataset, split, queries, limit, union, device, listener
@@ -122,7 +150,7 @@ def evaluate(
                 queries=queries,
                 split=split,
                 limit=limit,
-                settings=given_settings(settings),
+                settings=given_settings(settings, facts=facts),
                 device=device,
                 listener=listener,
             )
@@ -153,6 +181,36 @@ def _evaluate_run(
     if method != LMPNN and split == "test" and queries is None and limit is None:
         run.keep_results(method, results)
     return results
+
+
+def _evaluate_facts(
+    folder: str | None, method: str, listener: Listener, **options: Any
+) -> dict[str, Results]:
+    from lmpnn_kge.runs.facts import evaluate_facts
+    from lmpnn_kge.runs.run import Run
+
+    run = None
+    if folder is not None:
+        given = {name: options[name] for name in ("checkpoint", "dataset", "device")}
+        run = Run.open(folder, **given)
+        for note in run.notes:
+            listener.note(note)
+    methods = (SEARCH, HYBRID) if method == LMPNN else (method,)
+    return evaluate_facts(methods=methods, run=run, listener=listener, **options)
+
+
+def _print_rows(rows: Mapping[str, Results], as_json: bool) -> None:
+    from lmpnn_kge.methods.difficulty import by_difficulty
+    from lmpnn_kge.methods.results import compare
+
+    if as_json:
+        contents = {label: results.to_json() for label, results in rows.items()}
+        click.echo(json.dumps(contents, indent=2))
+        return
+    split = next(iter(rows.values())).split
+    compared = compare({label: [results] for label, results in rows.items()})
+    parts = (f"{split}, MRR in percent:", compared, by_difficulty(rows))
+    click.echo("\n\n".join(part for part in parts if part))
 
 
 def _print(results: Results, seconds: float, as_json: bool) -> None:

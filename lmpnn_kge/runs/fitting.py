@@ -104,8 +104,10 @@ class Fitting:
             count, device = self.backbone.num_relations, self.facts.keys.device
             return Fit.from_json(name, content, source, count, device)
 
+        # A file of its own, so that a comparison of both does not fit each of them every time.
+        kept = name if settings.facts == "known" else f"{name}-{settings.facts}"
         with current().in_turn():  # so that all processes of a job have the same fit
-            fitted = self._kept(name, vars(settings), make, read, Fit.to_json, listener)
+            fitted = self._kept(kept, vars(settings), make, read, Fit.to_json, listener)
         return FittedMethod(fitted.method(self.backbone, self.facts, settings), fitted.probability)
 
     def edges(self, listener: Listener) -> FittedEdges:

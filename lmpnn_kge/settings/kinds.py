@@ -13,6 +13,9 @@ MOST = 2**31 - 1
 #: How a disjunction is answered: dnf scores each part and keeps the best, merge reads OR as AND.
 UnionMode = Literal["dnf", "merge"]
 
+#: Whether an edge of the training graph is true, or only as true as its score says.
+FactsMode = Literal["known", "ignored"]
+
 #: Whether a constant is updated like any other node, as in the paper, or keeps its embedding.
 ConstantsMode = Literal["updated", "kept"]
 
@@ -193,7 +196,7 @@ class SearchSettings(Settings):
     above: ClassVar = {"beta": 0}
 
     # Truth
-    facts: Literal["known", "ignored"]
+    facts: FactsMode
     t_norm: Literal["product", "godel"]
     exists: Literal["noisy-or", "max"]
     # Search

@@ -15,10 +15,12 @@ from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.queries.store import QueryStore, write_store
-from lmpnn_kge.settings.kinds import UnionMode
+from lmpnn_kge.settings.kinds import FactsMode, UnionMode
 
 from ..conftest import TOY
 from ..toy_runs import CHECKPOINTS, ROTATE, TYPES, cli, sample_few, train_tiny
+
+FACTS = get_args(FactsMode)
 
 
 @pytest.fixture(scope="module")
@@ -298,3 +300,36 @@ def test_an_error_of_a_run_is_one_of_the_package(here):
         lmpnn_kge.Run.open("nowhere")
     with pytest.raises(RunError, match="nothing to train on"):
         lmpnn_kge.train()
+
+
+def test_facts_known_and_ignored_stand_beside_each_other_and_the_network(
+    trained, toy_queries, tmp_path
+):
+    run = shutil.copytree(trained, tmp_path / "run")
+    checkpoint = shutil.copy(CHECKPOINTS / "rotate.train.pt", tmp_path / "own.pt")
+    options = ["--checkpoint", checkpoint, "--dataset", TOY / "dataset", "--limit", "3"]
+    rows = strict(cli("evaluate", run, "--facts", "both", "--json", *options).stdout)
+    labels = [f"{name}, facts {facts}" for name in ("search", "hybrid") for facts in FACTS]
+    assert list(rows) == ["lmpnn", *labels]
+    assert rows[labels[0]]["types"] != rows[labels[1]]["types"]
+    names = {file.name for file in tmp_path.glob("own.*.json")}
+    assert {"own.search.json", "own.search-ignored.json", "own.hybrid-ignored.json"} <= names
+    again = cli("evaluate", run, "--facts", "both", *options)
+    assert "fitting" not in again.stderr  # both are kept
+    assert "test, MRR in percent:" in again.stdout
+    assert "\n1 missing" in again.stdout
+    one = ["evaluate", "--method", "search", "--facts", "ignored", "--json", *options]
+    assert strict(cli(*one, "--queries", toy_queries).stdout) == rows[labels[1]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--method", "cqd", "--checkpoint", "x.pt", "--facts", "both"], "--method cqd"),
+        (["RUN", "--facts", "known"], "--facts known does not apply to --method lmpnn"),
+        (["RUN", "--method", "search", "--facts", "known"], "takes a --checkpoint, not a RUN"),
+    ],
+)
+def test_facts_are_refused_for_what_does_not_know_them(trained, arguments, words):
+    arguments = [trained if argument == "RUN" else argument for argument in arguments]
+    assert words in cli("evaluate", *arguments, code=2).stderr
