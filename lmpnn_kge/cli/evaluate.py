@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lmpnn_kge.cli.options import device_option, given_settings, json_option, setting_option
+from lmpnn_kge.cli.options import (
+    device_option,
+    format_option,
+    given_settings,
+    json_option,
+    setting_option,
+)
 from lmpnn_kge.cli.progress import terminal
 from lmpnn_kge.methods.names import LMPNN, OF_CHECKPOINT, OF_RUN
 
@@ -70,7 +76,14 @@ if TYPE_CHECKING:
     "AND. Default: as in training.",
 )
 @setting_option
+@click.option(
+    "--ranks",
+    type=click.Path(),
+    metavar="FILE",
+    help="Write the rank of every hard answer to FILE, which ends in .parquet or .csv.",
+)
 @device_option
+@format_option
 @json_option
 def evaluate(
     run: str | None,
@@ -83,7 +96,9 @@ def evaluate(
     limit: int | None,
     union: UnionMode | None,
     settings: tuple[str, ...],
+    ranks: str | None,
     device: str,
+    format: str | None,
     as_json: bool,
 ) -> None:
     """Rank the hard answers of a split: MRR and Hits by query type.
@@ -105,11 +120,27 @@ def evaluate(
             raise click.UsageError(f"{option} does not apply to a RUN")
     if union is not None and method != LMPNN:
         raise click.UsageError(f"--union does not apply to --method {method}")
+    if as_json and format is not None:
+        raise click.UsageError(f"--json and --format {format} contradict each other")
+    if ranks is not None:
+        from lmpnn_kge.methods.ranks import check_ranks_file
+
+        check_ranks_file(ranks)
     started = time.monotonic()
     with terminal() as listener:
         if run is not None:
             results = _evaluate_run(
-                run, method, checkpoint, dataset, split, queries, limit, union, device, listener
+                run,
+                method,
+                checkpoint,
+                dataset,
+                split,
+                queries,
+                limit,
+                union,
+                ranks,
+                device,
+                listener,
             )
         else:
             from lmpnn_kge.runs.baselines import evaluate_method
@@ -123,10 +154,11 @@ def evaluate(
                 split=split,
                 limit=limit,
                 settings=given_settings(settings),
+                ranks=ranks,
                 device=device,
                 listener=listener,
             )
-    _print(results, time.monotonic() - started, as_json)
+    _print(results, time.monotonic() - started, "json" if as_json else format or "text")
 
 
 def _evaluate_run(
@@ -138,6 +170,7 @@ def _evaluate_run(
     queries: str | None,
     limit: int | None,
     union: UnionMode | None,
+    ranks: str | None,
     device: str,
     listener: Listener,
 ) -> Results:
@@ -148,16 +181,27 @@ def _evaluate_run(
     for note in (*run.notes, *notes):
         listener.note(note)
     results = run.evaluate(
-        split, queries=store, method=method, union=union, limit=limit, listener=listener
+        split,
+        queries=store,
+        method=method,
+        union=union,
+        limit=limit,
+        ranks=ranks,
+        listener=listener,
     )
     if method != LMPNN and split == "test" and queries is None and limit is None:
         run.keep_results(method, results)
     return results
 
 
-def _print(results: Results, seconds: float, as_json: bool) -> None:
-    if as_json:
+def _print(results: Results, seconds: float, format: str) -> None:
+    if format == "json":
         click.echo(json.dumps(results.to_json(), indent=2))
+        return
+    if format != "text":
+        from lmpnn_kge.reports.table_formats import format_table
+
+        click.echo(format_table(results.to_table(), format), nl=False)
         return
     speed = results.queries / seconds
     click.echo(f"{results.split}, MRR in percent:\n\n{results}\n")

@@ -19,7 +19,7 @@ from lmpnn_kge.graph.answers import Answers, Int64s
 from lmpnn_kge.graph.triples import spread_evenly
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.method import Method
-from lmpnn_kge.methods.ranks import Ranks
+from lmpnn_kge.methods.ranks import Floats, Ranks
 from lmpnn_kge.methods.results import Results, TypeResult
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.store import QueryStore
@@ -32,8 +32,6 @@ CHUNK_SCORES, CACHE_SCORES = 2**22, 2**20
 
 HITS = (1, 3, 10)
 
-Floats = npt.NDArray[np.float64]
-
 
 def evaluate_split(
     method: Method,
@@ -43,7 +41,7 @@ def evaluate_split(
     listener: Listener = SILENT,
 ) -> Results:
     """Rank a split of a store, at most `limit` queries of each type; RunError if none can be."""
-    return evaluate(method, _with_hard_answers(store, split, limit), split, listener)
+    return average(rank_split(method, store, split, limit, listener))
 
 
 def rank_split(
@@ -52,12 +50,21 @@ def rank_split(
     split: str,
     limit: int | None = None,
     listener: Listener = SILENT,
+    name: str = "",
 ) -> Ranks:
-    """The ranks that `evaluate_split` averages."""
+    """The ranks that `evaluate_split` averages, under the name of the method."""
     queries = _with_hard_answers(store, split, limit)
-    listener.begin("ranking", sum(map(len, queries.values())))
-    values = {n: rank_queries(method, group, n, listener) for n, group in queries.items()}
-    return Ranks(store, queries, values)
+    listener.begin("evaluating", sum(map(len, queries.values())))
+    ranked = {n: rank_and_score(method, group, n, listener) for n, group in queries.items()}
+    values = {n: ranks for n, (ranks, _) in ranked.items()}
+    return Ranks(store, split, name, queries, values, {n: s for n, (_, s) in ranked.items()})
+
+
+def average(ranks: Ranks) -> Results:
+    """The metrics of ranks, by query type."""
+    hard = {name: queries.hard for name, queries in ranks.queries.items()}
+    types = {name: measure(values, hard[name]) for name, values in ranks.values.items()}
+    return Results(ranks.split, types)
 
 
 def _with_hard_answers(store: QueryStore, split: str, limit: int | None) -> dict[str, Queries]:
@@ -112,11 +119,18 @@ def rank_queries(
     method: Method, queries: Queries, name: str = "", listener: Listener = SILENT
 ) -> Floats:
     """The rank of every hard answer, in the order of `queries.hard.values`."""
+    return rank_and_score(method, queries, name, listener)[0]
+
+
+def rank_and_score(
+    method: Method, queries: Queries, name: str = "", listener: Listener = SILENT
+) -> tuple[Floats, Floats]:
+    """The rank and the score of every hard answer, in the order of `queries.hard.values`."""
     # Queries with equally many hard answers are ranked together, because `_rank` pads all queries
     # of a chunk to the largest number.
     counts = queries.hard.counts
     order = np.argsort(counts, kind="stable")[np.count_nonzero(counts == 0) :]
-    ranks = np.empty(len(queries.hard.values))
+    ranks, answer_scores = np.empty((2, len(queries.hard.values)))
     size = min(BATCH, max(1, CHUNK_SCORES // method.num_entities))
     buffer: Tensor | None = None
     for start in range(0, len(order), BATCH):
@@ -132,15 +146,15 @@ def rank_queries(
             scores = scores_of(slice(first, first + size), out)  # [n, E]
             if buffer is None:
                 buffer = scores  # no later chunk is larger, so its memory serves them all
-            positions, chunk_ranks = _rank(scores, queries, rows)
-            ranks[positions] = chunk_ranks
+            positions, chunk_ranks, chunk_scores = _rank(scores, queries, rows)
+            ranks[positions], answer_scores[positions] = chunk_ranks, chunk_scores
         listener.advance(len(batch), lambda: name)
-    return ranks
+    return ranks, answer_scores
 
 
 @torch.inference_mode()
-def _rank(scores: Tensor, queries: Queries, rows: Int64s) -> tuple[Int64s, Floats]:
-    """The positions of the hard answers of some queries in `hard.values`, and their ranks.
+def _rank(scores: Tensor, queries: Queries, rows: Int64s) -> tuple[Int64s, Floats, Floats]:
+    """The positions of the hard answers of some queries in `hard.values`, their ranks and scores.
 
     Overwrites the scores [n, E] of these queries.
     """
@@ -168,8 +182,8 @@ def _rank(scores: Tensor, queries: Queries, rows: Int64s) -> tuple[Int64s, Float
         for block in zip(scores.split(size), thresholds.split(size), strict=True)
     ])  # fmt: skip
     # On the CPU before it becomes double, a type that not every device has.
-    net = surplus[owners_, column_].cpu().double().numpy()
-    return positions, 1 + (scores.shape[1] + net) / 2  # 1 + those above + half of the ties
+    net, own = (values[owners_, column_].cpu().double().numpy() for values in (surplus, thresholds))
+    return positions, 1 + (scores.shape[1] + net) / 2, own  # 1 + those above + half of the ties
 
 
 def _surplus(scores: Tensor, thresholds: Tensor) -> Tensor:

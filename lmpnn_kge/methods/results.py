@@ -169,11 +169,14 @@ class Results:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the tables of `to_text`, in percent."""
+        header, *rows = self.to_table().texts
+        return html_paragraphs([repr(self)]) + html_table(header, rows)
+
+    def to_table(self) -> Table:
+        """MRR, Hits and MRR by missing edges in percent, as one table."""
         rows = {"MRR": self.mrr} | {f"Hits@{k}": by_type for k, by_type in self.hits.items()}
         rows |= {f"{edges} missing": by_type for edges, by_type in self.missing.items()}
-        columns = columns_of(rows.values())
-        cells = [[label, *percent_row([values], columns)] for label, values in rows.items()]
-        return html_paragraphs([repr(self)]) + html_table(["", *columns], cells)
+        return percent_table({label: [values] for label, values in rows.items()})
 
     def to_text(self) -> str:
         """MRR, Hits and MRR by missing edges in percent, as tables that fit a terminal."""
@@ -211,13 +214,19 @@ def _to_text(rows: Mapping[str, Sequence[Values]]) -> str:
     columns = columns_of(values for row in rows.values() for values in row)
     groups = [[*types, average] for average, types in AVERAGES.items()]
     groups.append([name for name in columns if not any(name in group for group in groups)])
-    blocks = []
-    for group in groups:
-        names = [name for name in columns if name in group]
-        if names:
-            cells = [[label, *percent_row(row, names)] for label, row in rows.items()]
-            blocks.append(Table(["", *names], cells).to_text())
-    return "\n\n".join(blocks)
+    shown = [[name for name in columns if name in group] for group in groups]
+    return "\n\n".join(percent_table(rows, names).to_text() for names in shown if names)
+
+
+def percent_table(
+    rows: Mapping[str, Sequence[Values]], columns: Sequence[str] | None = None
+) -> Table:
+    """Rows by label as a table of percentages; several values are the row's seeds."""
+    if columns is None:
+        columns = columns_of(values for row in rows.values() for values in row)
+    return Table(
+        ["", *columns], [[label, *percent_row(row, columns)] for label, row in rows.items()]
+    )
 
 
 def columns_of(values: Iterable[Values]) -> list[str]:

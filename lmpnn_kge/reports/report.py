@@ -89,18 +89,22 @@ def make_report(
     folders may be a mapping from the name of a run in the report; else runs have the names of their
     folders. The results of methods that a run folder has are rows, too. beside has additional rows,
     on the queries of the first run. against is the graph whose published numbers are shown; by
-    default, the graph of the runs.
+    default, the graph of the runs. Without runs, a report has only the given sections.
     """
-    if not folders:
+    if not folders and not sections:
         raise LmpnnError("a report needs a run: give the folder of one or more")
     graph = None if against is None else published_graph(against)
     runs = _read(folders)
     others = [ReportRow(name, results) for name, results in (beside or {}).items()]
     blocks = [block for section in sections if section.first for block in section.to_blocks()]
-    blocks += [*overview(runs), *_results(runs, others, graph), *probabilities(runs, others)]
+    if runs:
+        blocks += [*overview(runs), *_results(runs, others, graph), *probabilities(runs, others)]
     blocks += [block for section in sections if not section.first for block in section.to_blocks()]
-    blocks += [*training(runs), *settings(runs), *provenance(runs)]
-    if title is None:
+    if runs:
+        blocks += [*training(runs), *settings(runs), *provenance(runs)]
+    if title is None and not runs:
+        title = sections[0].title
+    elif title is None:
         title = f"Report on {', '.join(runs) if len(runs) < 4 else f'{len(runs)} runs'}"
     return Document(title, blocks)
 
@@ -108,6 +112,8 @@ def make_report(
 def _read(folders: Folders) -> Runs:
     if isinstance(folders, Mapping):
         return {name: read_run(folder) for name, folder in folders.items()}
+    if not folders:
+        return {}
     paths = list({os.path.realpath(folder): Path(folder) for folder in folders}.values())
     return {name: read_run(path) for name, path in zip(distinct_names(paths), paths, strict=True)}
 

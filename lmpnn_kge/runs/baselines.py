@@ -32,12 +32,14 @@ def evaluate_method(
     split: str = "test",
     limit: int | None = None,
     settings: Mapping[str, Any] | None = None,
+    ranks: str | Path | None = None,
     device: str = "auto",
     listener: Listener = SILENT,
 ) -> Results:
     """Evaluate a method on a checkpoint and its queries, which are found as `train` finds them.
 
-    limit takes at most that many queries per type, evenly spread.
+    limit takes at most that many queries per type, evenly spread. The rank of every hard answer is
+    written to the file `ranks`, which ends in .parquet or .csv, if one is given.
     """
     check_method(name)
     inputs = gather(
@@ -51,6 +53,7 @@ def evaluate_method(
         split=split,
         limit=limit,
         settings=settings,
+        ranks=ranks,
         device=device,
         listener=listener,
     )
@@ -63,6 +66,7 @@ def evaluate_on(
     split: str = "test",
     limit: int | None = None,
     settings: Mapping[str, Any] | None = None,
+    ranks: str | Path | None = None,
     device: str = "auto",
     listener: Listener = SILENT,
 ) -> Results:
@@ -70,7 +74,7 @@ def evaluate_on(
     check_method(name, inputs)
     inputs.store.queries(split)  # an error before the work
     fitted = _method(name, inputs, settings or {}, device, listener)
-    return evaluate_fitted(fitted, inputs.store, split, limit, listener)
+    return evaluate_fitted(fitted, inputs.store, split, limit, ranks, listener)
 
 
 def check_method(name: str, inputs: Inputs | None = None) -> None:
@@ -91,9 +95,10 @@ def _method(
     if name == FREQUENCY:
         if settings:
             raise ConfigError("the method frequency has no settings")
-        return FittedMethod(Frequency.of(_graph(name, inputs), inputs.backbone))
+        return FittedMethod(Frequency.of(_graph(name, inputs), inputs.backbone), name=name)
     cqd_settings = load_settings(CqdSettings, [DEFAULT], settings)
-    return FittedMethod((Cqd if name == CQD else CqdBeam).of(backbone, cqd_settings))
+    method = (Cqd if name == CQD else CqdBeam).of(backbone, cqd_settings)
+    return FittedMethod(method, name=name, settings=vars(cqd_settings))
 
 
 def _fitting(name: str, inputs: Inputs, backbone: Backbone) -> Fitting:

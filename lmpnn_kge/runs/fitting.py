@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +15,8 @@ from lmpnn_kge.graph.triples import Triples
 from lmpnn_kge.listener import Listener
 from lmpnn_kge.methods.calibration import Reliability, mapping
 from lmpnn_kge.methods.method import Method
-from lmpnn_kge.methods.rank import capped, evaluate_split
+from lmpnn_kge.methods.rank import average, capped, rank_split
+from lmpnn_kge.methods.ranks import check_ranks_file
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.store import QueryStore
@@ -37,10 +38,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class FittedMethod:
-    """A way to answer, and the probability of its answers if it has one."""
+    """A way to answer with its name and settings, and the probability of its answers if any."""
 
     method: Method
     probability: AnswerProbability | None = None
+    name: str = "unnamed"
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,14 +68,27 @@ class FittedEdges:
 
 
 def evaluate_fitted(
-    fitted: FittedMethod, store: QueryStore, split: str, limit: int | None, listener: Listener
+    fitted: FittedMethod,
+    store: QueryStore,
+    split: str,
+    limit: int | None,
+    ranks: str | Path | None,
+    listener: Listener,
 ) -> Results:
-    """Rank a split of a store, and measure how reliable the probabilities of answers are."""
-    results = evaluate_split(fitted.method, store, split, limit, listener)
+    """Rank a split of a store, and measure how reliable the probabilities of answers are.
+
+    The rank of every hard answer is written to the file `ranks`, if one is given.
+    """
+    if ranks is not None:
+        check_ranks_file(ranks)
+    ranked = rank_split(fitted.method, store, split, limit, listener, fitted.name)
+    if ranks is not None:
+        ranked.save(ranks)
+    results = average(ranked)
     if fitted.probability is None:
         return results
-    ranked = {name: group.ranked for name, group in store.queries(split).items()}
-    few = capped(ranked, min(MEASURED, limit or MEASURED))
+    having = {name: group.ranked for name, group in store.queries(split).items()}
+    few = capped(having, min(MEASURED, limit or MEASURED))
     return replace(results, reliability=fitted.probability.measure(fitted.method, few))
 
 
@@ -104,7 +120,8 @@ class Fitting:
             return Fit.from_json(name, content, source, count, device)
 
         fitted = self._kept(name, vars(settings), make, read, Fit.to_json, listener)
-        return FittedMethod(fitted.method(self.backbone, self.facts, settings), fitted.probability)
+        method = fitted.method(self.backbone, self.facts, settings)
+        return FittedMethod(method, fitted.probability, name, vars(settings))
 
     def edges(self, listener: Listener) -> FittedEdges:
         """The probabilities of edges."""

@@ -18,7 +18,8 @@ from lmpnn_kge.device import choose_device
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.files import check_target, write_file
 from lmpnn_kge.listener import SILENT, Listener
-from lmpnn_kge.methods.results import Results, compare
+from lmpnn_kge.methods.results import Results, compare, percent_table
+from lmpnn_kge.methods.text_table import Table
 from lmpnn_kge.reports.published import ABLATION, BACKBONES, BEST, Published, published
 from lmpnn_kge.reports.report import write_report
 from lmpnn_kge.runs.kept import TEST
@@ -50,6 +51,11 @@ class RunTable:
     def __str__(self) -> str:
         """The MRR of every row in percent; with several seeds, the mean ± standard deviation."""
         return compare(self.rows)
+
+    def to_table(self) -> Table:
+        """The same as one table."""
+        rows = {label: [seed.mrr for seed in seeds] for label, seeds in self.rows.items()}
+        return percent_table(rows)
 
 
 def make_table(

@@ -139,7 +139,7 @@ def test_notes_come_before_the_wait_for_the_figures(trained, monkeypatch):
     def broken(*arguments):
         raise RunError("evaluation was begun")
 
-    monkeypatch.setattr("lmpnn_kge.methods.rank.evaluate", broken)
+    monkeypatch.setattr("lmpnn_kge.methods.rank.rank_and_score", broken)
     other = CHECKPOINTS / "rotate-l2.package.pt"
     stderr = cli("evaluate", trained, "--checkpoint", other, code=2).stderr
     assert stderr.index("note: ") < stderr.index("evaluation was begun")
@@ -151,7 +151,7 @@ def test_so_do_those_of_a_method(tmp_path, toy_queries, monkeypatch):
 
     store = QueryStore.open(toy_queries)
     write_store(renamed(store, 3), tmp_path / "some")
-    monkeypatch.setattr("lmpnn_kge.methods.rank.evaluate", broken)
+    monkeypatch.setattr("lmpnn_kge.methods.rank.rank_and_score", broken)
     given = ["--checkpoint", ROTATE, "--dataset", TOY / "dataset", "--queries", tmp_path / "some"]
     stderr = cli("evaluate", "--method", "frequency", *given, code=2).stderr
     assert stderr.index("unknown entities: 3") < stderr.index("evaluation was begun")
