@@ -12,6 +12,7 @@ from typing import Any
 
 from lmpnn_kge.errors import CalibrationError, RunError, one_line, short
 from lmpnn_kge.methods.calibration import Reliability
+from lmpnn_kge.methods.origin import Origin
 from lmpnn_kge.methods.text_table import Table, percent
 from lmpnn_kge.notebook import data_frame, html_paragraphs, html_table
 from lmpnn_kge.query.patterns import NEGATIVE, POSITIVE, ordered
@@ -69,6 +70,7 @@ class Results:
     split: str
     types: Mapping[str, TypeResult]
     reliability: Reliability | None = None  # of the probabilities of answers, if there are any
+    origin: Origin | None = None  # files of older versions do not have it
 
     @property
     def positive(self) -> float | None:
@@ -93,7 +95,12 @@ class Results:
     @property
     def queries(self) -> int:
         """The number of queries of all types."""
-        return sum(result.queries for result in self.types.values())
+        return sum(self.counts.values())
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of queries by type."""
+        return {name: result.queries for name, result in self.types.items()}
 
     @property
     def mrr(self) -> dict[str, float]:
@@ -132,6 +139,8 @@ class Results:
         }
         if self.reliability is not None:
             content["reliability"] = self.reliability.to_json()
+        if self.origin is not None:
+            content["origin"] = self.origin.to_json()
         return content
 
     @classmethod
@@ -151,7 +160,9 @@ class Results:
             reliability = fields.get("reliability")
             if reliability is not None:
                 reliability = Reliability.from_json(reliability, source)
-            return cls(str(fields["split"]), types, reliability)
+            origin = fields.get("origin")
+            origin = None if origin is None else Origin.from_json(origin)
+            return cls(str(fields["split"]), types, reliability, origin)
         except CalibrationError as error:
             raise RunError(f"{source} is damaged: {one_line(error)}") from error
         except (KeyError, ValueError, OverflowError) as error:

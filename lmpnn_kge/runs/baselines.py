@@ -74,7 +74,8 @@ def evaluate_on(
     check_method(name, inputs)
     inputs.store.queries(split)  # an error before the work
     fitted = _method(name, inputs, settings or {}, device, listener)
-    return evaluate_fitted(fitted, inputs.store, split, limit, ranks, listener)
+    hashes = {"checkpoint": inputs.checkpoint.sha256, "graph": inputs.graph_hash}
+    return evaluate_fitted(fitted, inputs.store, split, limit, hashes, ranks, listener)
 
 
 def check_method(name: str, inputs: Inputs | None = None) -> None:

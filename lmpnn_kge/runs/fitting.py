@@ -15,6 +15,7 @@ from lmpnn_kge.graph.triples import Triples
 from lmpnn_kge.listener import Listener
 from lmpnn_kge.methods.calibration import Reliability, mapping
 from lmpnn_kge.methods.method import Method
+from lmpnn_kge.methods.origin import Origin
 from lmpnn_kge.methods.rank import average, capped, rank_split
 from lmpnn_kge.methods.ranks import check_ranks_file
 from lmpnn_kge.methods.results import Results
@@ -27,6 +28,7 @@ from lmpnn_kge.search.facts import Facts
 from lmpnn_kge.search.fit import Fit, fit
 from lmpnn_kge.search.probability import AnswerProbability
 from lmpnn_kge.settings.kinds import SearchSettings
+from lmpnn_kge.training.provenance import Software, file_hash
 
 KIND, FORMAT = "lmpnn-kge fit", 1
 
@@ -72,24 +74,41 @@ def evaluate_fitted(
     store: QueryStore,
     split: str,
     limit: int | None,
+    inputs: Mapping[str, str | None],
     ranks: str | Path | None,
     listener: Listener,
 ) -> Results:
     """Rank a split of a store, and measure how reliable the probabilities of answers are.
 
-    The rank of every hard answer is written to the file `ranks`, if one is given.
+    inputs has the hashes of the checkpoint and the graph. The rank of every hard answer is written
+    to the file `ranks`, if one is given.
     """
     if ranks is not None:
         check_ranks_file(ranks)
     ranked = rank_split(fitted.method, store, split, limit, listener, fitted.name)
     if ranks is not None:
         ranked.save(ranks)
-    results = average(ranked)
+    results = replace(average(ranked), origin=_origin(fitted, store, limit, inputs))
     if fitted.probability is None:
         return results
     having = {name: group.ranked for name, group in store.queries(split).items()}
     few = capped(having, min(MEASURED, limit or MEASURED))
     return replace(results, reliability=fitted.probability.measure(fitted.method, few))
+
+
+def _origin(
+    fitted: FittedMethod, store: QueryStore, limit: int | None, inputs: Mapping[str, str | None]
+) -> Origin:
+    return Origin(
+        method=fitted.name,
+        settings=dict(fitted.settings),
+        checkpoint=inputs["checkpoint"],
+        queries=None if store.folder is None else file_hash(store.folder / "manifest.json"),
+        graph=inputs["graph"],
+        graph_name=store.graph,
+        limit=limit,
+        versions=Software.now().versions,
+    )
 
 
 @dataclass(frozen=True, eq=False)
