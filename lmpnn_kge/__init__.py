@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from lmpnn_kge.queries.store import QueryStore
     from lmpnn_kge.query.parser import parse
     from lmpnn_kge.query.sparql.write import to_sparql
+    from lmpnn_kge.reports.comparison import compare_ranks
     from lmpnn_kge.reports.report import write_report
     from lmpnn_kge.runs.answer import Answer
     from lmpnn_kge.runs.ask import ask
@@ -79,6 +80,7 @@ _MODULES = {
     "TimeLimitError": "errors",
     "ask": "runs.ask",
     "backbone_class": "backbones.discovery",
+    "compare_ranks": "reports.comparison",
     "evaluate_method": "runs.baselines",
     "make_table": "tables.make",
     "open_backbone": "backbones.open",
@@ -126,6 +128,7 @@ __all__ = [
     "__version__",
     "ask",
     "backbone_class",
+    "compare_ranks",
     "evaluate_method",
     "make_table",
     "open_backbone",

@@ -18,9 +18,7 @@ from lmpnn_kge.graph.geography import NAME, is_current, write_geography
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.leftovers import remove_leftovers_in
 from lmpnn_kge.listener import SILENT, Listener
-from lmpnn_kge.methods.frequency import Frequency
 from lmpnn_kge.methods.names import FREQUENCY, HYBRID, SEARCH
-from lmpnn_kge.methods.rank import evaluate_split
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.methods.text_table import Table
 from lmpnn_kge.queries.sample import sample_store
@@ -30,6 +28,7 @@ from lmpnn_kge.reports.document import Block, Figure, Heading
 from lmpnn_kge.reports.report import write_report
 from lmpnn_kge.reports.sections import Section
 from lmpnn_kge.runs.answer import Answer, AnswerList
+from lmpnn_kge.runs.baselines import evaluate_method
 from lmpnn_kge.runs.inputs import queries_beside
 from lmpnn_kge.runs.pretrain import pretrain
 from lmpnn_kge.runs.run import Run
@@ -105,8 +104,9 @@ def demonstrate(
         raise RunError(f"{run.folder.path} has no results on test; remove {folder} and start again")
     results = {"LMPNN": run.results}
     results |= {method: _tested(run, method, listener) for method in (SEARCH, HYBRID)}
-    queries, _ = run.queries("test")
-    baseline = evaluate_split(Frequency.of(graph, run.backbone), queries, "test")
+    baseline = evaluate_method(
+        FREQUENCY, checkpoint, backbone=backbone, dataset=dataset, device=device
+    )
     asked = [*QUESTIONS.values()]
     answers = dict(zip(asked, run.ask(asked, SHOWN, listener=listener), strict=True))
     answers[EXPLAINED] = run.ask(EXPLAINED, SHOWN, explain=1, listener=listener)

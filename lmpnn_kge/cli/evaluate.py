@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lmpnn_kge.cli.options import device_option, given_settings, json_option, setting_option
+from lmpnn_kge.cli.options import (
+    device_option,
+    format_option,
+    given_settings,
+    json_option,
+    setting_option,
+)
 from lmpnn_kge.cli.progress import terminal
 from lmpnn_kge.methods.names import HYBRID, LMPNN, OF_CHECKPOINT, OF_RUN, SEARCH
 
@@ -77,7 +83,14 @@ if TYPE_CHECKING:
     "both prints a table of both, by missing edges, beside the network of RUN if it is given.",
 )
 @setting_option
+@click.option(
+    "--ranks",
+    type=click.Path(),
+    metavar="FILE",
+    help="Write the rank of every hard answer to FILE, which ends in .parquet or .csv.",
+)
 @device_option
+@format_option
 @json_option
 def evaluate(
     run: str | None,
@@ -91,7 +104,9 @@ def evaluate(
     union: UnionMode | None,
     facts: str | None,
     settings: tuple[str, ...],
+    ranks: str | None,
     device: str,
+    format: str | None,
     as_json: bool,
 ) -> None:
     """Rank the hard answers of a split: MRR and Hits by query type.
@@ -117,6 +132,12 @@ def evaluate(
         raise click.UsageError(f"--facts {facts} does not apply to --method {method}")
     if facts in ("known", "ignored") and run is not None:
         raise click.UsageError(f"--facts {facts} takes a --checkpoint, not a RUN")
+    if as_json and format is not None:
+        raise click.UsageError(f"--json and --format {format} contradict each other")
+    if ranks is not None:
+        from lmpnn_kge.methods.ranks import check_ranks_file
+
+        check_ranks_file(ranks)
     started = time.monotonic()
     with terminal() as listener:
         if facts == "both":
@@ -137,7 +158,17 @@ def evaluate(
             return
         if run is not None:
             results = _evaluate_run(
-                run, method, checkpoint, dataset, split, queries, limit, union, device, listener
+                run,
+                method,
+                checkpoint,
+                dataset,
+                split,
+                queries,
+                limit,
+                union,
+                ranks,
+                device,
+                listener,
             )
         else:
             from lmpnn_kge.runs.baselines import evaluate_method
@@ -151,10 +182,11 @@ def evaluate(
                 split=split,
                 limit=limit,
                 settings=given_settings(settings, facts=facts),
+                ranks=ranks,
                 device=device,
                 listener=listener,
             )
-    _print(results, time.monotonic() - started, as_json)
+    _print(results, time.monotonic() - started, "json" if as_json else format or "text")
 
 
 def _evaluate_run(
@@ -166,6 +198,7 @@ def _evaluate_run(
     queries: str | None,
     limit: int | None,
     union: UnionMode | None,
+    ranks: str | None,
     device: str,
     listener: Listener,
 ) -> Results:
@@ -176,7 +209,13 @@ def _evaluate_run(
     for note in (*run.notes, *notes):
         listener.note(note)
     results = run.evaluate(
-        split, queries=store, method=method, union=union, limit=limit, listener=listener
+        split,
+        queries=store,
+        method=method,
+        union=union,
+        limit=limit,
+        ranks=ranks,
+        listener=listener,
     )
     if method != LMPNN and split == "test" and queries is None and limit is None:
         run.keep_results(method, results)
@@ -213,9 +252,14 @@ def _print_rows(rows: Mapping[str, Results], as_json: bool) -> None:
     click.echo("\n\n".join(part for part in parts if part))
 
 
-def _print(results: Results, seconds: float, as_json: bool) -> None:
-    if as_json:
+def _print(results: Results, seconds: float, format: str) -> None:
+    if format == "json":
         click.echo(json.dumps(results.to_json(), indent=2))
+        return
+    if format != "text":
+        from lmpnn_kge.reports.table_formats import format_table
+
+        click.echo(format_table(results.to_table(), format), nl=False)
         return
     speed = results.queries / seconds
     click.echo(f"{results.split}, MRR in percent:\n\n{results}\n")

@@ -62,6 +62,11 @@ beside_option = click.option(
     metavar="NAME=FILE",
     help="Add a row on the same queries, from a file that `evaluate --json` printed.",
 )
+format_option = click.option(
+    "--format",
+    type=click.Choice(["text", "markdown", "latex", "csv"]),
+    help="Form of the printed table. Default: text.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 setting_option = click.option(
     "--set",

@@ -13,6 +13,7 @@ from lmpnn_kge.cli.options import (
     dataset_option,
     device_option,
     epochs_option,
+    format_option,
     given_settings,
     out_option,
     queries_option,
@@ -61,6 +62,7 @@ from lmpnn_kge.methods.names import OF_CHECKPOINT
     "repeated. `evaluate --help` explains the methods.",
 )
 @beside_option
+@format_option
 @device_option
 def table(
     table: str,
@@ -76,6 +78,7 @@ def table(
     out: str | None,
     methods: tuple[str, ...],
     beside: tuple[str, ...],
+    format: str | None,
     device: str,
 ) -> None:
     """Train and test LMPNN with many settings, and print a row for each.
@@ -85,6 +88,7 @@ def table(
     the base, which --config and --set choose. Finished rows in DIR are reused. Ctrl-C saves; the
     same command continues.
     """
+    from lmpnn_kge.reports.table_formats import format_table
     from lmpnn_kge.tables.make import make_table
     from lmpnn_kge.training.interrupt import Interrupted
 
@@ -109,5 +113,9 @@ def table(
             saved = " and saved" if isinstance(error, Interrupted) else ""
             click.echo(f"stopped{saved}; the same command continues")
             sys.exit(130)
-    click.echo(f"MRR on test queries, in percent:\n\n{made}\n")
-    click.echo(f"report    {printable(str(made.report))}")
+    if format in (None, "text"):
+        click.echo(f"MRR on test queries, in percent:\n\n{made}\n")
+        click.echo(f"report    {printable(str(made.report))}")
+    else:
+        click.echo(format_table(made.to_table(), format), nl=False)
+        click.echo(f"report    {printable(str(made.report))}", err=True)

@@ -20,7 +20,7 @@ from lmpnn_kge.graph.answers import Answers, Int64s
 from lmpnn_kge.graph.triples import spread_evenly
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.method import Method
-from lmpnn_kge.methods.ranks import Ranks
+from lmpnn_kge.methods.ranks import Floats, Ranks
 from lmpnn_kge.methods.results import Results, TypeResult
 from lmpnn_kge.processes import current
 from lmpnn_kge.queries.columns import Queries
@@ -34,8 +34,6 @@ CHUNK_SCORES, CACHE_SCORES = 2**22, 2**20
 
 HITS = (1, 3, 10)
 
-Floats = npt.NDArray[np.float64]
-
 
 def evaluate_split(
     method: Method,
@@ -45,7 +43,7 @@ def evaluate_split(
     listener: Listener = SILENT,
 ) -> Results:
     """Rank a split of a store, at most `limit` queries of each type; RunError if none can be."""
-    return evaluate(method, _with_hard_answers(store, split, limit), split, listener)
+    return average(rank_split(method, store, split, limit, listener))
 
 
 def rank_split(
@@ -54,11 +52,21 @@ def rank_split(
     split: str,
     limit: int | None = None,
     listener: Listener = SILENT,
+    name: str = "",
 ) -> Ranks:
-    """The ranks that `evaluate_split` averages."""
+    """The ranks that `evaluate_split` averages, under the name of the method."""
     queries = _with_hard_answers(store, split, limit)
-    listener.begin("ranking", sum(map(len, queries.values())))
-    return Ranks(store, queries, rank_types(method, queries, listener))
+    listener.begin("evaluating", sum(map(len, queries.values())))
+    ranked = rank_types(method, queries, listener)
+    values = {n: ranks for n, (ranks, _) in ranked.items()}
+    return Ranks(store, split, name, queries, values, {n: s for n, (_, s) in ranked.items()})
+
+
+def average(ranks: Ranks) -> Results:
+    """The metrics of ranks, by query type."""
+    hard = {name: queries.hard for name, queries in ranks.queries.items()}
+    types = {name: measure(values, hard[name]) for name, values in ranks.values.items()}
+    return Results(ranks.split, types)
 
 
 def _with_hard_answers(store: QueryStore, split: str, limit: int | None) -> dict[str, Queries]:
@@ -80,7 +88,7 @@ def evaluate(
     ranked = {name: group for name, group in queries.items() if len(group.hard.values)}
     listener.begin("evaluating", sum(len(group.ranked) for group in ranked.values()))
     ranks = rank_types(method, ranked, listener)
-    return Results(split, {name: measure(ranks[name], ranked[name].hard) for name in ranked})
+    return Results(split, {name: measure(ranks[name][0], ranked[name].hard) for name in ranked})
 
 
 def measure(ranks: Floats, hard: Answers) -> TypeResult:
@@ -108,28 +116,32 @@ def _average(values: npt.NDArray[np.float64 | np.bool_], answers: Answers) -> fl
 
 def rank_types(
     method: Method, queries: Mapping[str, Queries], listener: Listener = SILENT
-) -> dict[str, Floats]:
-    """The rank of every hard answer by type, in the order of `hard.values`.
+) -> dict[str, tuple[Floats, Floats]]:
+    """The rank and the score of every hard answer by type, in the order of `hard.values`.
 
-    The processes of a job take turns with the batches. Each has the ranks of all in the end.
+    The processes of a job take turns with the batches. Each has those of all in the end.
     """
     processes = current()
-    ranks = {name: np.zeros(len(group.hard.values)) for name, group in queries.items()}
+    ranked = {name: np.zeros((2, len(group.hard.values))) for name, group in queries.items()}
     batches = [(name, rows) for name, group in queries.items() for rows in _batches(group)]
     buffer: list[Tensor] = []
     for number, (name, rows) in enumerate(batches):
         if processes.takes(number):
-            for positions, values in _rank_batch(method, queries[name], rows, buffer):
-                ranks[name][positions] = values
+            for positions, *values in _rank_batch(method, queries[name], rows, buffer):
+                ranked[name][:, positions] = values
         listener.advance(len(rows), partial(str, name))
-    return {n: processes.sum(torch.from_numpy(values)).numpy() for n, values in ranks.items()}
+    gathered = {}
+    for name, own in ranked.items():
+        every = processes.sum(torch.from_numpy(own.ravel())).numpy()
+        gathered[name] = every[: own.shape[1]], every[own.shape[1] :]
+    return gathered
 
 
 def rank_queries(
     method: Method, queries: Queries, name: str = "", listener: Listener = SILENT
 ) -> Floats:
     """The rank of every hard answer, in the order of `queries.hard.values`."""
-    return rank_types(method, {name: queries}, listener)[name]
+    return rank_types(method, {name: queries}, listener)[name][0]
 
 
 def _batches(queries: Queries) -> Iterator[Int64s]:
@@ -145,10 +157,11 @@ def _batches(queries: Queries) -> Iterator[Int64s]:
 
 def _rank_batch(
     method: Method, queries: Queries, batch: Int64s, buffer: list[Tensor]
-) -> Iterator[tuple[Int64s, Floats]]:
-    """The positions of the hard answers of a batch in `hard.values`, and their ranks, in chunks.
+) -> Iterator[tuple[Int64s, Floats, Floats]]:
+    """The positions of the hard answers of a batch in `hard.values`, their ranks and their scores.
 
-    buffer keeps the memory of the largest chunk so far, which serves the others.
+    They come in chunks. buffer keeps the memory of the largest chunk so far, which serves the
+    others.
     """
     constants, relations = (
         torch.from_numpy(columns[batch].astype(np.int64)).to(method.device)
@@ -166,8 +179,8 @@ def _rank_batch(
 
 
 @torch.inference_mode()
-def _rank(scores: Tensor, queries: Queries, rows: Int64s) -> tuple[Int64s, Floats]:
-    """The positions of the hard answers of some queries in `hard.values`, and their ranks.
+def _rank(scores: Tensor, queries: Queries, rows: Int64s) -> tuple[Int64s, Floats, Floats]:
+    """The positions of the hard answers of some queries in `hard.values`, their ranks and scores.
 
     Overwrites the scores [n, E] of these queries.
     """
@@ -195,8 +208,8 @@ def _rank(scores: Tensor, queries: Queries, rows: Int64s) -> tuple[Int64s, Float
         for block in zip(scores.split(size), thresholds.split(size), strict=True)
     ])  # fmt: skip
     # On the CPU before it becomes double, a type that not every device has.
-    net = surplus[owners_, column_].cpu().double().numpy()
-    return positions, 1 + (scores.shape[1] + net) / 2  # 1 + those above + half of the ties
+    net, own = (values[owners_, column_].cpu().double().numpy() for values in (surplus, thresholds))
+    return positions, 1 + (scores.shape[1] + net) / 2, own  # 1 + those above + half of the ties
 
 
 def _surplus(scores: Tensor, thresholds: Tensor) -> Tensor:

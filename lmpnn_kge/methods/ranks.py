@@ -4,14 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from lmpnn_kge.files import check_file, write_file
+from lmpnn_kge.graph.formats.write_columns import columns_to_bytes, format_of
 from lmpnn_kge.notebook import data_frame
 from lmpnn_kge.queries.columns import Queries
+from lmpnn_kge.queries.question_texts import question_texts
 from lmpnn_kge.queries.store import QueryStore
+
+Floats = npt.NDArray[np.float64]
+
+#: The formats of a file of ranks.
+FORMATS = ("parquet", "csv")
+
+#: The columns of a file of ranks, with their types in DuckDB.
+COLUMNS = {
+    "type": "VARCHAR",
+    "query": "BIGINT",
+    "question": "VARCHAR",
+    "answer": "VARCHAR",
+    "missing": "INTEGER",
+    "rank": "DOUBLE",
+    "score": "DOUBLE",
+    "method": "VARCHAR",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,8 +40,11 @@ class Ranks:
     """Filtered ranks by query type; those of ties are averaged, so that they may end in .5."""
 
     store: QueryStore
+    split: str
+    method: str
     queries: Mapping[str, Queries]
-    values: Mapping[str, npt.NDArray[np.float64]]  # in the order of the hard answers of queries
+    values: Mapping[str, Floats]  # in the order of the hard answers of queries
+    scores: Mapping[str, Floats]  # of the answers themselves, likewise
 
     def __len__(self) -> int:
         return sum(map(len, self.values.values()))
@@ -28,24 +52,40 @@ class Ranks:
     def __repr__(self) -> str:
         return f"Ranks({len(self):,} hard answers of {len(self.values)} types)"
 
-    def to_frame(self) -> Any:
-        """A DataFrame with a row for each hard answer (needs pandas).
+    @property
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """A row for each hard answer, by the names of COLUMNS.
 
-        query is the number of the query among those of its type, question its formula, answer an
-        id, and missing the number of missing edges that the answer needs, if that is known.
+        query is the number of the query among those of its type in the store, question its formula,
+        answer an id, and missing the number of missing edges that the answer needs, or None.
         """
-        names = ("type", "query", "question", "answer", "missing", "rank")
-        columns: dict[str, list[Any]] = {name: [] for name in names}
+        ids = np.array(self.store.vocabulary.entity_ids, object)
+        parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in COLUMNS}
         for name, queries in self.queries.items():
             hard = queries.hard
-            questions = [str(self.store.question(queries, row)) for row in range(len(queries))]
-            owners = hard.owners.tolist()
-            columns["type"] += [name] * len(owners)
-            columns["query"] += owners
-            columns["question"] += [questions[owner] for owner in owners]
-            columns["answer"] += self.store.names(hard.values)
-            columns["missing"] += (
-                [None] * len(owners) if hard.costs is None else hard.costs.tolist()
-            )
-            columns["rank"] += self.values[name].tolist()
-        return data_frame(columns)
+            owners, costs = hard.owners, hard.costs
+            unknown = np.full(len(owners), None, object)
+            parts["type"].append(np.full(len(owners), name, object))
+            parts["query"].append(queries.numbers[owners])
+            parts["question"].append(question_texts(self.store.vocabulary, queries)[owners])
+            parts["answer"].append(ids[hard.values])
+            parts["missing"].append(unknown if costs is None else costs.astype(object))
+            parts["rank"].append(self.values[name])
+            parts["score"].append(self.scores[name])
+            parts["method"].append(np.full(len(owners), self.method, object))
+        return {name: np.concatenate(arrays) for name, arrays in parts.items()}
+
+    def to_frame(self) -> Any:
+        """The columns as a DataFrame (needs pandas)."""
+        return data_frame({name: array.tolist() for name, array in self.columns.items()})
+
+    def save(self, file: str | Path) -> None:
+        """Write a .parquet or .csv file with a row for each hard answer."""
+        check_ranks_file(file)
+        write_file(columns_to_bytes(self.columns, COLUMNS, format_of(file, FORMATS)), Path(file))
+
+
+def check_ranks_file(file: str | Path) -> None:
+    """FileError if ranks cannot be written to this file, which is best known before the work."""
+    format_of(file, FORMATS)
+    check_file(file)

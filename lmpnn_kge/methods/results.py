@@ -12,6 +12,7 @@ from typing import Any
 
 from lmpnn_kge.errors import CalibrationError, RunError, one_line, short
 from lmpnn_kge.methods.calibration import Reliability
+from lmpnn_kge.methods.origin import Origin
 from lmpnn_kge.methods.text_table import Table, percent
 from lmpnn_kge.notebook import data_frame, html_paragraphs, html_table
 from lmpnn_kge.query.patterns import NEGATIVE, POSITIVE, ordered
@@ -69,6 +70,7 @@ class Results:
     split: str
     types: Mapping[str, TypeResult]
     reliability: Reliability | None = None  # of the probabilities of answers, if there are any
+    origin: Origin | None = None  # files of older versions do not have it
 
     @property
     def positive(self) -> float | None:
@@ -93,7 +95,12 @@ class Results:
     @property
     def queries(self) -> int:
         """The number of queries of all types."""
-        return sum(result.queries for result in self.types.values())
+        return sum(self.counts.values())
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of queries by type."""
+        return {name: result.queries for name, result in self.types.items()}
 
     @property
     def mrr(self) -> dict[str, float]:
@@ -132,6 +139,8 @@ class Results:
         }
         if self.reliability is not None:
             content["reliability"] = self.reliability.to_json()
+        if self.origin is not None:
+            content["origin"] = self.origin.to_json()
         return content
 
     @classmethod
@@ -151,7 +160,9 @@ class Results:
             reliability = fields.get("reliability")
             if reliability is not None:
                 reliability = Reliability.from_json(reliability, source)
-            return cls(str(fields["split"]), types, reliability)
+            origin = fields.get("origin")
+            origin = None if origin is None else Origin.from_json(origin)
+            return cls(str(fields["split"]), types, reliability, origin)
         except CalibrationError as error:
             raise RunError(f"{source} is damaged: {one_line(error)}") from error
         except (KeyError, ValueError, OverflowError) as error:
@@ -169,11 +180,14 @@ class Results:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the tables of `to_text`, in percent."""
+        header, *rows = self.to_table().texts
+        return html_paragraphs([repr(self)]) + html_table(header, rows)
+
+    def to_table(self) -> Table:
+        """MRR, Hits and MRR by missing edges in percent, as one table."""
         rows = {"MRR": self.mrr} | {f"Hits@{k}": by_type for k, by_type in self.hits.items()}
         rows |= {f"{edges} missing": by_type for edges, by_type in self.missing.items()}
-        columns = columns_of(rows.values())
-        cells = [[label, *percent_row([values], columns)] for label, values in rows.items()]
-        return html_paragraphs([repr(self)]) + html_table(["", *columns], cells)
+        return percent_table({label: [values] for label, values in rows.items()})
 
     def to_text(self) -> str:
         """MRR, Hits and MRR by missing edges in percent, as tables that fit a terminal."""
@@ -211,13 +225,19 @@ def _to_text(rows: Mapping[str, Sequence[Values]]) -> str:
     columns = columns_of(values for row in rows.values() for values in row)
     groups = [[*types, average] for average, types in AVERAGES.items()]
     groups.append([name for name in columns if not any(name in group for group in groups)])
-    blocks = []
-    for group in groups:
-        names = [name for name in columns if name in group]
-        if names:
-            cells = [[label, *percent_row(row, names)] for label, row in rows.items()]
-            blocks.append(Table(["", *names], cells).to_text())
-    return "\n\n".join(blocks)
+    shown = [[name for name in columns if name in group] for group in groups]
+    return "\n\n".join(percent_table(rows, names).to_text() for names in shown if names)
+
+
+def percent_table(
+    rows: Mapping[str, Sequence[Values]], columns: Sequence[str] | None = None
+) -> Table:
+    """Rows by label as a table of percentages; several values are the row's seeds."""
+    if columns is None:
+        columns = columns_of(values for row in rows.values() for values in row)
+    return Table(
+        ["", *columns], [[label, *percent_row(row, columns)] for label, row in rows.items()]
+    )
 
 
 def columns_of(values: Iterable[Values]) -> list[str]:

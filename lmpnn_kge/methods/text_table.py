@@ -44,6 +44,14 @@ class Table:
     def __post_init__(self) -> None:
         assert all(len(row) == len(self.header) for row in self.rows)
 
+    @property
+    def texts(self) -> list[list[str]]:
+        """The header and all rows as plain text."""
+        return [
+            [cell if isinstance(cell, str) else cell.text for cell in row]
+            for row in (self.header, *self.rows)
+        ]
+
     def to_text(self, width: int = WIDTH) -> str:
         """Plain text without the caption, in as many blocks of columns as the width requires."""
         longest = width // 2 - 1  # so that the first column and any other one fit side by side

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmpnn_kge.graph.answers import Answers, Int32s, Mask
+from lmpnn_kge.graph.answers import Answers, Int32s, Int64s, Mask
 from lmpnn_kge.query.patterns import Pattern
 
 
@@ -26,6 +26,7 @@ class Queries:
     relations: Int32s  # [n, r]; relation r + R is the inverse of r
     easy: Answers
     hard: Answers
+    rows: Int64s | None = None  # their numbers among all of the pattern; None if these are all
 
     def __len__(self) -> int:
         return len(self.easy)
@@ -56,7 +57,13 @@ class Queries:
             self.relations[queries],
             self.easy.select(queries),
             self.hard.select(queries),
+            self.numbers[queries],
         )
+
+    @property
+    def numbers(self) -> Int64s:
+        """The number of each query among all queries of the pattern in its split."""
+        return np.arange(len(self)) if self.rows is None else self.rows
 
     @property
     def answered(self) -> Queries:

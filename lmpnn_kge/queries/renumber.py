@@ -72,7 +72,8 @@ def _renumber(queries: Queries, entities: Int64s, relations: Int64s) -> tuple[Qu
     answered = (hard.counts > 0) | ((queries.hard.counts == 0) & (easy.counts > 0))
     keep = (constants >= 0).all(axis=1) & (predicates >= 0).all(axis=1) & answered
     lost = (queries.easy.counts - easy.counts + queries.hard.counts - hard.counts)[keep].sum()
-    remaining = Queries(queries.pattern, constants, predicates, easy, hard).select(keep)
+    renumbered = Queries(queries.pattern, constants, predicates, easy, hard, queries.rows)
+    remaining = renumbered.select(keep)
     return remaining, int((~keep).sum()), int(lost)
 
 

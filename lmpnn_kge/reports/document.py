@@ -49,20 +49,20 @@ class Document:
 
 def to_markdown(document: Document, file_of: Callable[[Figure], str]) -> str:
     """GitHub's Markdown; file_of names the file of a figure, in the same folder."""
-    parts = [f"# {_markdown(document.title)}"]
+    parts = [f"# {markdown_text(document.title)}"]
     for block in document.blocks:
         if isinstance(block, Heading):
-            parts.append(f"{'#' * block.level} {_markdown(block.text)}")
+            parts.append(f"{'#' * block.level} {markdown_text(block.text)}")
         elif isinstance(block, Table):
-            parts += [_markdown_table(block)] + [_markdown(block.caption)] * bool(block.caption)
+            parts += [markdown_table(block)] + [markdown_text(block.caption)] * bool(block.caption)
         elif isinstance(block, Figure):
-            parts.append(f"![{_markdown(block.caption)}]({quote(file_of(block))})")
+            parts.append(f"![{markdown_text(block.caption)}]({quote(file_of(block))})")
         else:
-            parts.append(_markdown(block))
+            parts.append(markdown_text(block))
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown(text: str) -> str:
+def markdown_text(text: str) -> str:
     """Text on one line in which nothing is markup."""
     text = re.sub(r"([\\`*\[\]<>|~&$])", r"\\\1", printable(text.strip()))
     text = re.sub(r"(?<!\w)_+|_+(?!\w)", lambda run: r"\_" * len(run[0]), text)
@@ -74,14 +74,15 @@ def _markdown(text: str) -> str:
 
 def _markdown_cell(cell: Cell) -> str:
     if isinstance(cell, str):
-        return _markdown(cell)
+        return markdown_text(cell)
     text = printable(cell.text.strip())
     if cell.code and text and not set(text) & set("`|\\"):
         return f"`{text}`"
-    return f"**{_markdown(text)}**" if cell.strong and text else _markdown(text)
+    return f"**{markdown_text(text)}**" if cell.strong and text else markdown_text(text)
 
 
-def _markdown_table(table: Table) -> str:
+def markdown_table(table: Table) -> str:
+    """A table of GitHub's Markdown, without its caption."""
     rows = [[_markdown_cell(cell) for cell in row] for row in (table.header, *table.rows)]
     widths = [min(40, max(3, *map(len, column))) for column in zip(*rows, strict=True)]
     right = [False, *([table.numbers] * (len(widths) - 1))]

@@ -49,10 +49,9 @@ class Published:
         marks = ", ".join(mark for mark in (backbone, self.setting) if mark is not None)
         return f"{self.model} ({marks})" if marks else self.model
 
-    @property
-    def label(self) -> str:
-        """Its label beside rows that were measured here."""
-        return f"published: {self.name}"
+    def label(self, same_queries: bool) -> str:
+        """Its label beside rows that were measured here, perhaps on other queries."""
+        return f"published{'' if same_queries else ', on other queries'}: {self.name}"
 
     @property
     def printed(self) -> dict[str, float]:
@@ -90,14 +89,26 @@ def published_graph(name: str) -> str:
     raise LmpnnError(f"nothing is published on {name!r}; {choices(name, graphs)}")
 
 
+def is_published_graph(graph: str, name: str, entities: int, relations: int) -> bool:
+    """Whether a graph of this name or of these sizes is a graph of the paper."""
+    sizes = _content()["graphs"][graph]
+    same_sizes = entities in sizes["entities"] and relations == sizes["relations"]
+    return _plain(name) == _plain(graph) or same_sizes
+
+
 def _plain(name: str) -> str:
     letters = re.sub(r"[\W_]", "", name.casefold())
     return letters.removesuffix("betae") or letters
 
 
 @cache
+def _content() -> Any:
+    return yaml.safe_load(FILE.read_text(encoding="utf-8"))
+
+
+@cache
 def _rows() -> tuple[Published, ...]:
-    content: Any = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    content = _content()
     rows = []
     for table, section in content["tables"].items():
         for entry in section["rows"]:

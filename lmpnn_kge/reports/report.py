@@ -20,6 +20,7 @@ from lmpnn_kge.reports.sections import (
     overview,
     probabilities,
     provenance,
+    query_set,
     settings,
     training,
 )
@@ -87,20 +88,27 @@ def make_report(
     """A report over runs, as a document.
 
     folders may be a mapping from the name of a run in the report; else runs have the names of their
-    folders. The results of methods that a run folder has are rows, too. beside has additional rows,
-    on the queries of the first run. against is the graph whose published numbers are shown; by
-    default, the graph of the runs.
+    folders. The results of methods that a run folder has are rows, too. beside has additional rows;
+    LmpnnError if one was not measured on the queries of a run. against is the graph whose published
+    numbers are shown; by default, the graph of the runs. Without runs, a report has only the given
+    sections.
     """
-    if not folders:
+    if not folders and not sections:
         raise LmpnnError("a report needs a run: give the folder of one or more")
     graph = None if against is None else published_graph(against)
     runs = _read(folders)
-    others = [ReportRow(name, results) for name, results in (beside or {}).items()]
+    groups = _groups(runs)
+    others = _others(beside or {}, groups)
+    every = [row for rows in others for row in rows]
     blocks = [block for section in sections if section.first for block in section.to_blocks()]
-    blocks += [*overview(runs), *_results(runs, others, graph), *probabilities(runs, others)]
+    if runs:
+        blocks += [*overview(runs), *_results(groups, others, graph), *probabilities(runs, every)]
     blocks += [block for section in sections if not section.first for block in section.to_blocks()]
-    blocks += [*training(runs), *settings(runs), *provenance(runs)]
-    if title is None:
+    if runs:
+        blocks += [*training(runs), *settings(runs), *provenance(runs)]
+    if title is None and not runs:
+        title = sections[0].title
+    elif title is None:
         title = f"Report on {', '.join(runs) if len(runs) < 4 else f'{len(runs)} runs'}"
     return Document(title, blocks)
 
@@ -108,25 +116,49 @@ def make_report(
 def _read(folders: Folders) -> Runs:
     if isinstance(folders, Mapping):
         return {name: read_run(folder) for name, folder in folders.items()}
+    if not folders:
+        return {}
     paths = list({os.path.realpath(folder): Path(folder) for folder in folders}.values())
     return {name: read_run(path) for name, path in zip(distinct_names(paths), paths, strict=True)}
 
 
-def _results(runs: Runs, others: Sequence[ReportRow], against: str | None) -> list[Block]:
-    """The results of all runs; runs with different queries cannot share a table."""
+def _groups(runs: Runs) -> list[Runs]:
+    """The runs by their queries: runs with different queries cannot share a table."""
     groups: dict[str, dict[str, RunRecord]] = {}
     for name, run in runs.items():
         groups.setdefault(run.provenance.queries.sha256, {})[name] = run
+    return list(groups.values())
+
+
+def _others(beside: Mapping[str, Results], groups: Sequence[Runs]) -> list[list[ReportRow]]:
+    """The additional rows of each group, in the first one whose queries they were measured on."""
+    rows: list[list[ReportRow]] = [[] for _ in groups]
+    for name, results in beside.items():
+        reasons = [query_set(group).why_not(results) for group in groups]
+        if None not in reasons:
+            reason = reasons[0] if reasons else "there is no run"
+            others = " and ".join(groups[0]) if groups else "nothing"
+            raise LmpnnError(
+                f"{name!r} cannot stand beside {others}: {reason}; evaluate it on the queries of "
+                "the run with --queries DIR, or leave it out"
+            )
+        rows[reasons.index(None)].append(ReportRow.beside(name, results))
+    return rows
+
+
+def _results(
+    groups: Sequence[Runs], others: Sequence[Sequence[ReportRow]], against: str | None
+) -> list[Block]:
+    """The results of all runs, with tables for each group."""
     blocks: list[Block] = []
     if len(groups) > 1:
         blocks.append(
             f"The runs were evaluated on {len(groups)} different sets of queries, each of which "
             "has its own tables; numbers of different tables cannot be compared."
         )
-    for number, group in enumerate(groups.values(), start=1):
+    for number, (group, rows) in enumerate(zip(groups, others, strict=True), start=1):
         about = next(iter(group.values())).graph
         about += f": {', '.join(group)}" if len(groups) > 1 else ""
         blocks.append(Heading(f"Answering queries on {about}"))
-        first = number == 1
-        blocks += answering(group, others if first else [], against, "" if first else f"-{number}")
+        blocks += answering(group, rows, against, "" if number == 1 else f"-{number}")
     return blocks

@@ -20,6 +20,14 @@ class ReportRow:
     name: str
     results: Results | None
     state: str | None = None
+    is_sure: bool = True  # whether its queries are known to be those of the other rows
+
+    @classmethod
+    def beside(cls, name: str, results: Results) -> ReportRow:
+        """A row from a file; an older version did not record the queries of its results."""
+        if results.origin is not None:
+            return cls(name, results)
+        return cls(name, results, "its queries are not recorded", is_sure=False)
 
     @property
     def label(self) -> str:
@@ -42,21 +50,28 @@ class ReportRow:
 
 
 def mrr_table(
-    columns: Sequence[str], rows: Sequence[ReportRow], references: Mapping[str, Published]
+    columns: Sequence[str],
+    rows: Sequence[ReportRow],
+    references: Mapping[str, Published],
+    *,
+    same_queries: bool = True,
 ) -> Table:
     """The MRR of every row; then published rows, and the differences from them.
 
-    references has the published row to compare with, by the name of a row.
+    references has the published row to compare with, by the name of a row. There are no differences
+    from published rows on other queries than these.
     """
     best = _best(columns, rows)
     cells: list[list[Cell]] = []
     for row in rows:
         shown = zip(percent_row([row.mrr], columns), best, strict=True)
-        cells.append([row.label, *(Text(text, strong=text == highest) for text, highest in shown)])
+        cells.append([
+            row.label, *(Text(text, strong=row.is_sure and text == most) for text, most in shown)
+        ])  # fmt: skip
     rules = [len(cells)]
-    cells += published_rows(columns, references.values())
+    cells += published_rows(columns, references.values(), same_queries=same_queries)
     rules.append(len(cells))
-    for row in rows:
+    for row in rows if same_queries else ():
         if row.results is not None and row.name in references:
             printed, mrr = references[row.name].printed, row.mrr
             points = [_difference(mrr.get(column), printed[column]) for column in columns]
@@ -70,17 +85,23 @@ def mrr_table(
 
 def _best(columns: Sequence[str], rows: Sequence[ReportRow]) -> list[str | None]:
     """The best value of each column as it is shown; None if there is nothing to compare."""
-    if sum(row.results is not None for row in rows) < 2:
+    rows = [row for row in rows if row.results is not None and row.is_sure]
+    if len(rows) < 2:
         return [None] * len(columns)
     known = [[row.mrr[column] for row in rows if column in row.mrr] for column in columns]
     return [percent([max(values)]) if values else None for values in known]
 
 
-def published_rows(columns: Sequence[str], rows: Iterable[Published]) -> list[list[Cell]]:
-    """The cells of published rows, each of them once."""
+def published_rows(
+    columns: Sequence[str], rows: Iterable[Published], *, same_queries: bool
+) -> list[list[Cell]]:
+    """The cells of published rows, each of them once; labelled if they are on other queries."""
     return [
-        [row.label, *(f"{row.printed[c]:.1f}" if c in row.printed else NONE for c in columns)]
-        for row in {row.label: row for row in rows}.values()
+        [
+            row.label(same_queries),
+            *(f"{row.printed[c]:.1f}" if c in row.printed else NONE for c in columns),
+        ]
+        for row in {row.name: row for row in rows}.values()
     ]
 
 
@@ -125,8 +146,8 @@ def _answers(rows: Sequence[ReportRow]) -> dict[int, dict[str, int]]:
     return answers
 
 
-def published_table(graph: str) -> Table:
-    """Every model of the paper once, without its ablations."""
+def published_table(graph: str, other: str | None = None) -> Table:
+    """Every model of the paper once, without its ablations; other is a graph that this is not."""
     rows: dict[str, Published] = {}
     for row in published(graph):
         if row.table != ABLATION:
@@ -136,6 +157,8 @@ def published_table(graph: str) -> Table:
         [row.name, *(f"{row.printed[column]:.1f}" for column in columns)] for row in rows.values()
     ]
     caption = f"MRR in percent on BetaE's queries over {graph}, as in the paper (arXiv:2301.08859)."
+    if other is not None:
+        caption += f" This is another graph than {other}: the numbers cannot be compared."
     notes = [f"{row.name}: {row.note}." for row in rows.values() if row.note is not None]
     return Table(["", *columns], cells, " ".join([caption, *notes]))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmpnn_kge.methods.calibration import Reliability
+from lmpnn_kge.methods.origin import QuerySet
 from lmpnn_kge.methods.results import AVERAGES, columns_of
 from lmpnn_kge.methods.text_table import NONE, Cell, Table, percent
 from lmpnn_kge.query.patterns import BETAE
@@ -18,7 +19,14 @@ from lmpnn_kge.reports.plots import (
     plot_reliability,
     plot_types,
 )
-from lmpnn_kge.reports.published import BACKBONES, MAJOR, Published, published
+from lmpnn_kge.reports.published import (
+    BACKBONES,
+    MAJOR,
+    Published,
+    is_published_graph,
+    published,
+    published_graph,
+)
 from lmpnn_kge.reports.record import RunRecord
 from lmpnn_kge.reports.result_tables import (
     ReportRow,
@@ -30,6 +38,7 @@ from lmpnn_kge.reports.result_tables import (
     value_text,
 )
 from lmpnn_kge.runs.kept import CALIBRATED, RAW
+from lmpnn_kge.training.folder import RUN, RunFolder
 
 #: With more panels, bars or curves a picture cannot be read.
 MOST_PANELS = 8
@@ -83,26 +92,42 @@ def answering(
     types = [name for name in columns if name not in AVERAGES]
     paper = [name for name in columns if name in BETAE or name in AVERAGES]
     rest = [name for name in columns if name not in paper]
-    references = _references(runs, against or first.graph) if paper else {}
+    graph = against or first.graph
+    other = None if against is None or _is_of(first, against) else first.graph
+    references = _references(runs, graph) if paper and other is None else {}
+    same_queries = first.imported is not None
     blocks: list[Block] = []
     if paper:
-        blocks.append(mrr_table(paper, rows, references))
+        blocks.append(mrr_table(paper, rows, references, same_queries=same_queries))
     if rest:
         blocks.append(mrr_table(rest, rows, {}))
     blocks.append(_origin(first, bool(references)))
     if len(having) <= MOST_PANELS:
         marks = {
-            row.label: {name: value / 100 for name, value in row.mrr.items()}
+            row.label(same_queries): {name: value / 100 for name, value in row.mrr.items()}
             for row in references.values()
         }
         plot = plot_types(types, {row.name: row.mrr for row in having}, marks)
         blocks.append(Figure(f"types{suffix}", plot, f"MRR on test by query type, {first.graph}."))
     blocks += [Heading("Hits", 3), hits_table(types, having)]
     blocks += _missing(types, having, suffix)
-    if references:
-        graph = next(iter(references.values())).graph
-        blocks += [Heading(f"Published on {graph}", 3), published_table(graph)]
+    if references or other is not None:
+        graph = published_graph(graph)
+        blocks += [Heading(f"Published on {graph}", 3), published_table(graph, other)]
     return blocks
+
+
+def query_set(runs: Runs) -> QuerySet:
+    """The test queries that runs of one group share."""
+    source = next(iter(runs.values())).provenance
+    tested = (run.test.counts for run in runs.values() if run.test is not None)
+    return QuerySet(source.queries.graph, source.queries.sha256, source.graph, next(tested, {}))
+
+
+def _is_of(run: RunRecord, graph: str) -> bool:
+    """Whether the graph of a run is one of the paper's, by its name or by its sizes."""
+    names = RunFolder.open(run.path, RUN).vocabulary()
+    return is_published_graph(graph, run.graph, names.num_entities, names.num_relations)
 
 
 def rows_of(runs: Runs, others: Sequence[ReportRow]) -> list[ReportRow]:
@@ -113,7 +138,11 @@ def rows_of(runs: Runs, others: Sequence[ReportRow]) -> list[ReportRow]:
     rows = []
     for name, run in runs.items():
         rows.append(ReportRow(name, run.test, run.state))
-        rows += [ReportRow(f"{name}, {method}", found) for method, found in run.methods.items()]
+        own = query_set({name: run})
+        for method, results in run.methods.items():
+            reason = own.why_not(results)
+            shown = results if reason is None else None
+            rows.append(ReportRow(f"{name}, {method}", shown, reason))
     named = {row.name for row in others}
     return [*(row for row in rows if row.name not in named), *others]
 
@@ -179,7 +208,7 @@ def _origin(run: RunRecord, compared: bool) -> str:
     """A sentence on whether these queries are those of the published rows."""
     if run.imported is None:
         text = "The queries were sampled here, by BetaE's protocol; they are not the published ones"
-        more = ", so a difference from a published row is not due to the model alone"
+        more = ", so that numbers of published rows cannot be compared with those above them"
     else:
         text = f"The queries were imported from the folder {run.imported}"
         more = (

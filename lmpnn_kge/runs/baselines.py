@@ -33,12 +33,14 @@ def evaluate_method(
     split: str = "test",
     limit: int | None = None,
     settings: Mapping[str, Any] | None = None,
+    ranks: str | Path | None = None,
     device: str = "auto",
     listener: Listener = SILENT,
 ) -> Results:
     """Evaluate a method on a checkpoint and its queries, which are found as `train` finds them.
 
-    limit takes at most that many queries per type, evenly spread.
+    limit takes at most that many queries per type, evenly spread. The rank of every hard answer is
+    written to the file `ranks`, which ends in .parquet or .csv, if one is given.
     """
     check_method(name)
     with current().in_turn():  # so that queries are sampled once
@@ -53,6 +55,7 @@ def evaluate_method(
         split=split,
         limit=limit,
         settings=settings,
+        ranks=ranks,
         device=device,
         listener=listener,
     )
@@ -65,6 +68,7 @@ def evaluate_on(
     split: str = "test",
     limit: int | None = None,
     settings: Mapping[str, Any] | None = None,
+    ranks: str | Path | None = None,
     device: str = "auto",
     listener: Listener = SILENT,
 ) -> Results:
@@ -72,7 +76,8 @@ def evaluate_on(
     check_method(name, inputs)
     inputs.store.queries(split)  # an error before the work
     fitted = _method(name, inputs, settings or {}, device, listener)
-    return evaluate_fitted(fitted, inputs.store, split, limit, listener)
+    hashes = {"checkpoint": inputs.checkpoint.sha256, "graph": inputs.graph_hash}
+    return evaluate_fitted(fitted, inputs.store, split, limit, hashes, ranks, listener)
 
 
 def check_method(name: str, inputs: Inputs | None = None) -> None:
@@ -93,9 +98,10 @@ def _method(
     if name == FREQUENCY:
         if settings:
             raise ConfigError("the method frequency has no settings")
-        return FittedMethod(Frequency.of(_graph(name, inputs), inputs.backbone))
+        return FittedMethod(Frequency.of(_graph(name, inputs), inputs.backbone), name=name)
     cqd_settings = load_settings(CqdSettings, [DEFAULT], settings)
-    return FittedMethod((Cqd if name == CQD else CqdBeam).of(backbone, cqd_settings))
+    method = (Cqd if name == CQD else CqdBeam).of(backbone, cqd_settings)
+    return FittedMethod(method, name=name, settings=vars(cqd_settings))
 
 
 def _fitting(name: str, inputs: Inputs, backbone: Backbone) -> Fitting:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.errors import CalibrationError, FileError, one_line
-from lmpnn_kge.files import relative, write_file
+from lmpnn_kge.files import file_hash, relative, write_file
 from lmpnn_kge.graph.triples import Triples
 from lmpnn_kge.listener import Listener
 from lmpnn_kge.methods.calibration import Reliability, mapping
 from lmpnn_kge.methods.method import Method
-from lmpnn_kge.methods.rank import capped, evaluate_split
+from lmpnn_kge.methods.origin import Origin
+from lmpnn_kge.methods.rank import average, capped, rank_split
+from lmpnn_kge.methods.ranks import check_ranks_file
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.processes import current
 from lmpnn_kge.queries.columns import Queries
@@ -27,6 +29,7 @@ from lmpnn_kge.search.facts import Facts
 from lmpnn_kge.search.fit import Fit, fit
 from lmpnn_kge.search.probability import AnswerProbability
 from lmpnn_kge.settings.kinds import SearchSettings
+from lmpnn_kge.training.provenance import Software
 
 KIND, FORMAT = "lmpnn-kge fit", 1
 
@@ -38,10 +41,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class FittedMethod:
-    """A way to answer, and the probability of its answers if it has one."""
+    """A way to answer with its name and settings, and the probability of its answers if any."""
 
     method: Method
     probability: AnswerProbability | None = None
+    name: str = "unnamed"
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,15 +71,45 @@ class FittedEdges:
 
 
 def evaluate_fitted(
-    fitted: FittedMethod, store: QueryStore, split: str, limit: int | None, listener: Listener
+    fitted: FittedMethod,
+    store: QueryStore,
+    split: str,
+    limit: int | None,
+    inputs: Mapping[str, str | None],
+    ranks: str | Path | None,
+    listener: Listener,
 ) -> Results:
-    """Rank a split of a store, and measure how reliable the probabilities of answers are."""
-    results = evaluate_split(fitted.method, store, split, limit, listener)
+    """Rank a split of a store, and measure how reliable the probabilities of answers are.
+
+    inputs has the hashes of the checkpoint and the graph. The rank of every hard answer is written
+    to the file `ranks`, if one is given.
+    """
+    if ranks is not None:
+        check_ranks_file(ranks)
+    ranked = rank_split(fitted.method, store, split, limit, listener, fitted.name)
+    if ranks is not None:
+        ranked.save(ranks)
+    results = replace(average(ranked), origin=_origin(fitted, store, limit, inputs))
     if fitted.probability is None:
         return results
-    ranked = {name: group.ranked for name, group in store.queries(split).items()}
-    few = capped(ranked, min(MEASURED, limit or MEASURED))
+    having = {name: group.ranked for name, group in store.queries(split).items()}
+    few = capped(having, min(MEASURED, limit or MEASURED))
     return replace(results, reliability=fitted.probability.measure(fitted.method, few))
+
+
+def _origin(
+    fitted: FittedMethod, store: QueryStore, limit: int | None, inputs: Mapping[str, str | None]
+) -> Origin:
+    return Origin(
+        method=fitted.name,
+        settings=dict(fitted.settings),
+        checkpoint=inputs["checkpoint"],
+        queries=None if store.folder is None else file_hash(store.folder / "manifest.json"),
+        graph=inputs["graph"],
+        graph_name=store.graph,
+        limit=limit,
+        versions=Software.now().versions,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +143,8 @@ class Fitting:
         kept = name if settings.facts == "known" else f"{name}-{settings.facts}"
         with current().in_turn():  # so that all processes of a job have the same fit
             fitted = self._kept(kept, vars(settings), make, read, Fit.to_json, listener)
-        return FittedMethod(fitted.method(self.backbone, self.facts, settings), fitted.probability)
+        method = fitted.method(self.backbone, self.facts, settings)
+        return FittedMethod(method, fitted.probability, name, vars(settings))
 
     def edges(self, listener: Listener) -> FittedEdges:
         """The probabilities of edges."""

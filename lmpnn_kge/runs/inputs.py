@@ -48,6 +48,11 @@ class Inputs:
         """A name for a run: that of the graph and that of the backbone."""
         return f"{self.graph_name}-{self.backbone_name}"
 
+    @property
+    def graph_hash(self) -> str | None:
+        """The fingerprint of the graph, if there is one."""
+        return None if self.graph is None else self.graph.fingerprint
+
     def training_queries(self) -> dict[str, Queries]:
         """The queries to learn from, each with an answer; RunError if there are none."""
         patterns = self.store.splits.get("train", {})

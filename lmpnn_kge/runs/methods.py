@@ -71,10 +71,11 @@ class Methods:
 
     def _make(self, name: str, listener: Listener) -> FittedMethod:
         if name == LMPNN:
-            return FittedMethod(self.network)
+            return FittedMethod(self.network, name=name)
         if name == CQD_BEAM:
             settings = load_settings(CqdSettings, [DEFAULT])
-            return FittedMethod(CqdBeam.of(self.network.model.backbone, settings))
+            beam = CqdBeam.of(self.network.model.backbone, settings)
+            return FittedMethod(beam, name=name, settings=vars(settings))
         fitting, defaults = self._needed(name), load_settings(SearchSettings, [DEFAULT])
         return fitting.method(name, defaults, listener)
 

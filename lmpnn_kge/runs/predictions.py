@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from lmpnn_kge.errors import ConfigError, FileError, choices
+from lmpnn_kge.errors import ConfigError, choices
 from lmpnn_kge.files import write_file
+from lmpnn_kge.graph.formats import write_columns
 from lmpnn_kge.graph.formats.ntriples import ntriples
 from lmpnn_kge.graph.triples import Triples
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.notebook import data_frame, html_paragraphs, html_table
 
-#: How DuckDB writes each format; N-Triples are written by us.
-FORMATS = {
-    "csv": "FORMAT csv, HEADER",
-    "tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
-    "jsonl": "FORMAT json",
-    "parquet": "FORMAT parquet",
-    "nt": "",
-}
+#: The formats of files; N-Triples are not columns.
+FORMATS = (*write_columns.FORMATS, "nt")
 
 
 @dataclass(frozen=True)
@@ -115,15 +108,7 @@ class Predictions(Sequence[Prediction]):
         data = {name: np.array(values, dtype=object) for name, values in self.columns.items()}
         data["probability"] = self.probabilities
         types = dict.fromkeys(data, "VARCHAR") | {"probability": "DOUBLE"}
-        selected = ", ".join(f"{name}::{type_} AS {name}" for name, type_ in types.items())
-        with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
-            file = Path(folder, "predictions")
-            connection.execute("SET enable_progress_bar = false")  # it is drawn on stdout
-            connection.register("predictions", data)
-            connection.execute(
-                f"COPY (SELECT {selected} FROM predictions) TO ? ({FORMATS[format]})", [str(file)]
-            )
-            return file.read_bytes()
+        return write_columns.columns_to_bytes(data, types, format)
 
     @cached_property
     def _all_columns(self) -> dict[str, list[Any]]:
@@ -145,8 +130,4 @@ class Predictions(Sequence[Prediction]):
 
 def format_of(file: str | Path) -> str:
     """The format that the ending of a file names."""
-    format = Path(file).suffix.removeprefix(".").lower()
-    if format not in FORMATS:
-        endings = ", ".join(f".{name}" for name in FORMATS)
-        raise FileError(f"{file} does not end in one of {endings}; choose one, or give --format")
-    return format
+    return write_columns.format_of(file, FORMATS, "choose one, or give --format")

@@ -136,18 +136,20 @@ class Run:
         method: str = LMPNN,
         union: UnionMode | None = None,
         limit: int | None = None,
+        ranks: str | Path | None = None,
         listener: Listener = SILENT,
     ) -> Results:
         """Rank the hard answers of a split of the run's own queries, or of others.
 
         queries is a store or its folder; limit takes at most that many queries per type, evenly
-        spread. method is a way to answer, as in `ask`; union is for the network only.
+        spread. method is a way to answer, as in `ask`; union is for the network only. The rank of
+        every hard answer is written to the file `ranks`, which ends in .parquet or .csv.
         """
         if union not in (None, *get_args(UnionMode)):
             raise ConfigError(f"union is {union!r}; {choices(str(union), get_args(UnionMode))}")
         fitted = self._fitted(method, union, listener)
         store = queries if isinstance(queries, QueryStore) else self.queries(split, queries)[0]
-        return evaluate_fitted(fitted, store, split, limit, listener)
+        return evaluate_fitted(fitted, store, split, limit, self._hashes(method), ranks, listener)
 
     def ranks(
         self,
@@ -161,14 +163,24 @@ class Run:
         """The rank of every hard answer, which `evaluate` averages, with the same arguments."""
         fitted = self._fitted(method, None, listener)
         store = queries if isinstance(queries, QueryStore) else self.queries(split, queries)[0]
-        return rank_split(fitted.method, store, split, limit, listener)
+        return rank_split(fitted.method, store, split, limit, listener, fitted.name)
 
     def _fitted(self, method: str, union: UnionMode | None, listener: Listener) -> FittedMethod:
         if method != LMPNN:
             return self._methods.get(method, listener)
         # The network needs no graph, which may be gone.
         network = dataclasses.replace(self.method, union=union or self.method.union)
-        return FittedMethod(network)
+        settings = vars(self.folder.settings) | {"union": network.union}
+        return FittedMethod(network, name=LMPNN, settings=settings)
+
+    def _hashes(self, method: str) -> dict[str, str | None]:
+        """The hashes of the checkpoint and the graph that a method works with."""
+        recorded = self.folder.provenance
+        graph = None if method == LMPNN else self.graph  # the network needs none
+        return {
+            "checkpoint": self.other_checkpoint or recorded.checkpoint.sha256,
+            "graph": recorded.graph if graph is None else graph.fingerprint,
+        }
 
     def kept_results(self, method: str) -> Results | None:
         """The results of a method on all test queries; None if they were not kept."""
@@ -177,9 +189,11 @@ class Run:
     def keep_results(self, method: str, results: Results) -> None:
         """Keep the results of a method on all test queries in the run, for reports.
 
-        Those of another checkpoint than that of the run are not kept.
+        Those of another checkpoint or of other queries than those of the run are not kept.
         """
-        if self.other_checkpoint is None:
+        origin, own = results.origin, self.folder.provenance.queries.sha256
+        same_queries = origin is None or origin.queries in (None, own)
+        if self.other_checkpoint is None and same_queries:
             self.folder.write_json(results_file(method), results.to_json())
 
     def queries(self, split: str, folder: str | Path | None = None) -> tuple[QueryStore, list[str]]:

@@ -15,7 +15,6 @@ from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
-from lmpnn_kge.methods.rank import evaluate
 from lmpnn_kge.processes import current
 from lmpnn_kge.runs.inputs import Inputs, gather, queries_beside
 from lmpnn_kge.runs.kept import TEST
@@ -113,7 +112,8 @@ def train_on(
         test = splits.get("test", {})
         untested = current().any(current().first and not folder.has(TEST))
         if untested and any(len(queries.hard.values) for queries in test.values()):
-            folder.write_json(TEST, evaluate(run.method, test, "test", listener).to_json())
+            results = run.evaluate("test", queries=inputs.store, listener=listener)
+            folder.write_json(TEST, results.to_json())
     return run
 
 
@@ -142,7 +142,7 @@ def provenance_of(inputs: Inputs, settings: TrainSettings, device: torch.device)
         precision="bf16" if dtype == torch.bfloat16 else "fp32",
         checkpoint=inputs.checkpoint,
         queries=inputs.queries,
-        graph=None if inputs.graph is None else inputs.graph.fingerprint,
+        graph=inputs.graph_hash,
     )
 
 

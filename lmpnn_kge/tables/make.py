@@ -9,7 +9,7 @@ and unfinished runs are resumed.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,13 @@ from lmpnn_kge.device import choose_device
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.files import check_target, write_file
 from lmpnn_kge.listener import SILENT, Listener
-from lmpnn_kge.methods.results import Results, compare
+from lmpnn_kge.methods.origin import QuerySet
+from lmpnn_kge.methods.results import Results, compare, percent_table
+from lmpnn_kge.methods.text_table import Table
 from lmpnn_kge.reports.published import ABLATION, BACKBONES, BEST, Published, published
 from lmpnn_kge.reports.report import write_report
+from lmpnn_kge.reports.result_tables import ReportRow
+from lmpnn_kge.runs.inputs import Inputs
 from lmpnn_kge.runs.kept import TEST
 from lmpnn_kge.runs.train import open_trained, provenance_of, train_on
 from lmpnn_kge.settings.kinds import UnionMode
@@ -50,6 +54,11 @@ class RunTable:
     def __str__(self) -> str:
         """The MRR of every row in percent; with several seeds, the mean ± standard deviation."""
         return compare(self.rows)
+
+    def to_table(self) -> Table:
+        """The same as one table."""
+        rows = {label: [seed.mrr for seed in seeds] for label, seeds in self.rows.items()}
+        return percent_table(rows)
 
 
 def make_table(
@@ -86,7 +95,8 @@ def make_table(
     jobs = jobs_of(rows)
     others = plan_methods(folder, methods, gathered)
     labels = [*(row.label for row in rows), *(other.label for other in others)]
-    _check(folder, jobs, labels, beside or {}, chosen)
+    _check(folder, jobs, chosen)
+    _check_beside(beside or {}, labels, first)
     if not is_table(folder):
         _begin(folder, name)
     for number, job in enumerate(jobs, start=1):
@@ -103,7 +113,7 @@ def make_table(
     }
     measured = {other.label: other.results(device, listener) for other in others}
     measured |= beside or {}
-    tested |= {label: [results] for label, results in measured.items()}
+    tested |= {ReportRow.beside(name, row).label: [row] for name, row in measured.items()}
     _write(folder, name, rows, others, tested)
     return RunTable(folder, tested, _report(folder, name, rows, tested, measured))
 
@@ -120,8 +130,6 @@ def is_table(folder: Path) -> bool:
 def _check(
     folder: Path,
     jobs: Sequence[Job],
-    labels: Collection[str],
-    beside: Iterable[str],
     device: torch.device,
 ) -> None:
     """LmpnnError, before anything is trained, if the table cannot be made."""
@@ -133,9 +141,21 @@ def _check(
             run.check_settings(job.settings)
         else:
             check_new(job.folder)
-    for label in beside:
+
+
+def _check_beside(beside: Mapping[str, Results], labels: Collection[str], inputs: Inputs) -> None:
+    """RunError if an additional row has the name of another, or was measured on other queries."""
+    ranked = {name: len(group.ranked) for name, group in inputs.store.queries("test").items()}
+    own = QuerySet(inputs.store.graph, inputs.queries.sha256, inputs.graph_hash, ranked)
+    for label, results in beside.items():
         if label in labels:
             raise RunError(f"{label!r} is a row of the table; choose another name")
+        reason = own.why_not(results)
+        if reason is not None:
+            raise RunError(
+                f"{label!r} cannot stand in the table: {reason}; evaluate it on the queries "
+                f"{inputs.queries.folder}, or leave it out"
+            )
 
 
 def _begin(folder: Path, name: str) -> None:
@@ -152,7 +172,9 @@ def _tested(job: Job, union: UnionMode, device: str, listener: Listener) -> Resu
     folder = RunFolder.open(job.folder, RUN)
     file = TEST if union == folder.settings.union else f"test-{union}.json"
     if folder.has(file):
-        return Results.from_json(folder.read_json(file), str(folder.path / file))
+        kept = Results.from_json(folder.read_json(file), str(folder.path / file))
+        if file == TEST or kept.origin is not None:  # an older version did not record it
+            return kept
     run = open_trained(folder, job.inputs, device)
     results = run.evaluate("test", queries=job.inputs.store, union=union, listener=listener)
     folder.write_json(file, results.to_json())
@@ -203,7 +225,7 @@ def _report(
     shown = [
         TableRow(row.label, tested[row.label], row.base, _published(row, rows)) for row in rows
     ]
-    shown += [TableRow(label, [results]) for label, results in beside.items()]
+    shown += [TableRow(ReportRow.beside(name, row).label, [row]) for name, row in beside.items()]
     # These rows have no run of their own, so the report would not show them otherwise.
     borrowed = {
         job.label: results
@@ -211,11 +233,12 @@ def _report(
         if row.borrowed and not row.repeated
         for job, results in zip(row.jobs, tested[row.label], strict=True)
     }
+    inputs = rows[0].jobs[0].inputs
     return write_report(
         {job.label: job.folder for job in jobs_of(rows)},
         folder / "report",
-        title=f"{name} on {rows[0].jobs[0].inputs.store.graph}",
-        sections=[table_section(shown)],
+        title=f"{name} on {inputs.store.graph}",
+        sections=[table_section(shown, same_queries=inputs.queries.imported is not None)],
         beside={**borrowed, **beside},
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +30,6 @@ class PlannedMethod:
 
     def results(self, device: str, listener: Listener) -> Results:
         """The results on test, from the file if it has those of the same inputs."""
-        graph = self.inputs.graph
         head = {
             "kind": KIND,
             "format": FORMAT,
@@ -38,17 +37,25 @@ class PlannedMethod:
             "inputs": {
                 "checkpoint": self.inputs.checkpoint.sha256,
                 "queries": self.inputs.queries.sha256,
-                "graph": None if graph is None else graph.fingerprint,
+                "graph": self.inputs.graph_hash,
             },
         }
-        kept = read_json(self.file, head)
+        kept = self._kept(head)
         listener.note(f"method {self.label}{' is already finished' if kept else ''}")
         if kept is not None:
-            return Results.from_json(kept.get("results"), str(self.file))
+            return kept
         results = evaluate_on(self.method, self.inputs, device=device, listener=listener)
         text = json.dumps({**head, "results": results.to_json()}, indent=1, allow_nan=False)
         write_file(f"{text}\n".encode(), self.file)
         return results
+
+    def _kept(self, head: Mapping[str, object]) -> Results | None:
+        """The results in the file; None if an older version wrote them, without their origin."""
+        content = read_json(self.file, head)
+        if content is None:
+            return None
+        results = Results.from_json(content.get("results"), str(self.file))
+        return None if results.origin is None else results
 
 
 def plan_methods(

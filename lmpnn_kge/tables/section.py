@@ -27,9 +27,12 @@ class TableRow:
         return [results.mrr.get(column) for results in self.results]
 
 
-def table_section(rows: Sequence[TableRow]) -> Section:
-    """All rows, then the published ones; and the effect of each change on the averages."""
-    blocks: list[Block] = [_mrr_table(rows)]
+def table_section(rows: Sequence[TableRow], *, same_queries: bool = True) -> Section:
+    """All rows, then the published ones; and the effect of each change on the averages.
+
+    same_queries says whether the queries may be those of the published rows.
+    """
+    blocks: list[Block] = [_mrr_table(rows, same_queries)]
     by_label = {row.label: row for row in rows}
     changes = [(row.label, list(_change(row, by_label))) for row in rows]
     if any(cells for _, cells in changes):
@@ -42,12 +45,13 @@ def table_section(rows: Sequence[TableRow]) -> Section:
     return Section("The table", blocks, first=True)
 
 
-def _mrr_table(rows: Sequence[TableRow]) -> Table:
+def _mrr_table(rows: Sequence[TableRow], same_queries: bool) -> Table:
     columns = columns_of(results.mrr for row in rows for results in row.results)
     cells: list[list[Cell]] = [
         [row.label, *percent_row([results.mrr for results in row.results], columns)] for row in rows
     ]
-    cells += published_rows(columns, [row.published for row in rows if row.published is not None])
+    printed = [row.published for row in rows if row.published is not None]
+    cells += published_rows(columns, printed, same_queries=same_queries)
     seeds = max(len(row.results) for row in rows)
     caption = "MRR on test in percent"
     caption += f"; the mean ± the standard deviation of {seeds} seeds." if seeds > 1 else "."

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -54,7 +55,7 @@ def test_the_command_offers_every_way_to_answer_a_disjunction():
 
 def test_json_has_this_shape_exactly(trained):
     results = strict(cli("evaluate", trained, "--json").stdout)
-    assert list(results) == ["split", "types", "A_P", "A_N"]
+    assert list(results) == ["split", "types", "A_P", "A_N", "origin"]
     assert results["split"] == "test"
     assert list(results["types"]) == list(TYPES)
     for found in results["types"].values():
@@ -65,6 +66,54 @@ def test_json_has_this_shape_exactly(trained):
         assert all(list(part) == ["mrr", "answers"] for part in found["missing_edges"].values())
     assert results["A_P"] is results["A_N"] is None  # as not all of their types are there
     assert results == strict((trained / "test.json").read_text())
+
+
+def test_json_says_what_was_measured_with_what(trained, toy_queries, tmp_path):
+    origin = strict(cli("evaluate", trained, "--limit", 3, "--json").stdout)["origin"]
+    facts = json.loads((trained / "run.json").read_text())
+    assert list(origin) == [
+        "method",
+        "settings",
+        "checkpoint",
+        "queries",
+        "graph",
+        "graph_name",
+        "limit",
+        "versions",
+    ]
+    assert (origin["method"], origin["limit"]) == ("lmpnn", 3)
+    assert origin["settings"]["hidden"] == 8
+    assert origin["checkpoint"] == facts["checkpoint"]["sha256"]
+    assert origin["queries"] == facts["queries"]["sha256"]
+    assert origin["graph"] == facts["graph"]
+    assert origin["graph_name"] == "toykg"
+    assert origin["versions"].keys() == {"python", "lmpnn-kge", "torch", "numpy", "safetensors"}
+    assert origin | {"limit": None} == json.loads((trained / "test.json").read_text())["origin"]
+    merged = strict(cli("evaluate", trained, "--union", "merge", "--json").stdout)["origin"]
+    assert merged["settings"]["union"] == "merge"
+    checkpoint = Path(shutil.copy(ROTATE, tmp_path / "rotate.pt"))
+    given = ["--checkpoint", checkpoint, "--dataset", TOY / "dataset", "--queries", toy_queries]
+    beam = ["--method", "cqd-beam", "--set", "beam=2", "--json"]
+    other = strict(cli("evaluate", *beam, *given).stdout)["origin"]
+    assert (other["method"], other["settings"]["beam"], other["limit"]) == ("cqd-beam", 2, None)
+    assert (other["graph"], other["queries"]) == (origin["graph"], origin["queries"])
+
+
+def test_results_on_changed_queries_are_not_kept_in_the_run(trained, tmp_path, toy_queries):
+    run, store = tmp_path / "run", tmp_path / "queries"
+    shutil.copytree(trained, run)
+    shutil.copytree(toy_queries, store)
+    facts = json.loads((run / "run.json").read_text())
+    facts["queries"]["folder"] = str(store)
+    (run / "run.json").write_text(json.dumps(facts))
+    cli("evaluate", run, "--method", "cqd-beam")
+    assert (run / "test-cqd-beam.json").is_file()
+    (run / "test-cqd-beam.json").unlink()
+    manifest = json.loads((store / "manifest.json").read_text())
+    manifest["provenance"]["changed"] = True
+    (store / "manifest.json").write_text(json.dumps(manifest))
+    assert "has changed since" in cli("evaluate", run, "--method", "cqd-beam").stderr
+    assert not (run / "test-cqd-beam.json").exists()
 
 
 def test_all_types_have_averages(trained, tmp_path):
@@ -141,7 +190,7 @@ def test_notes_come_before_the_wait_for_the_figures(trained, monkeypatch):
     def broken(*arguments):
         raise RunError("evaluation was begun")
 
-    monkeypatch.setattr("lmpnn_kge.methods.rank.evaluate", broken)
+    monkeypatch.setattr("lmpnn_kge.methods.rank.rank_types", broken)
     other = CHECKPOINTS / "rotate-l2.package.pt"
     stderr = cli("evaluate", trained, "--checkpoint", other, code=2).stderr
     assert stderr.index("note: ") < stderr.index("evaluation was begun")
@@ -153,7 +202,7 @@ def test_so_do_those_of_a_method(tmp_path, toy_queries, monkeypatch):
 
     store = QueryStore.open(toy_queries)
     write_store(renamed(store, 3), tmp_path / "some")
-    monkeypatch.setattr("lmpnn_kge.methods.rank.evaluate", broken)
+    monkeypatch.setattr("lmpnn_kge.methods.rank.rank_types", broken)
     given = ["--checkpoint", ROTATE, "--dataset", TOY / "dataset", "--queries", tmp_path / "some"]
     stderr = cli("evaluate", "--method", "frequency", *given, code=2).stderr
     assert stderr.index("unknown entities: 3") < stderr.index("evaluation was begun")

@@ -7,7 +7,7 @@ import pytest
 
 from lmpnn_kge.errors import LmpnnError
 from lmpnn_kge.query.patterns import NEGATIVE, POSITIVE
-from lmpnn_kge.reports.published import MAJOR, published, published_graph
+from lmpnn_kge.reports.published import MAJOR, is_published_graph, published, published_graph
 
 #: A mean of rounded numbers, itself rounded: half a unit for each.
 ROUNDING = 0.1 + 1e-9
@@ -40,7 +40,23 @@ def test_all_that_is_printed_of_a_row_can_be_had_at_once():
     lmpnn = one("FB15k-237", table=MAJOR, model="LMPNN")
     assert list(lmpnn.printed) == [*POSITIVE, *NEGATIVE, "A_P", "A_N"]
     assert (lmpnn.printed["1p"], lmpnn.printed["A_N"]) == (45.9, 7.8)
-    assert lmpnn.label == "published: LMPNN (ComplEx 2000D)"
+    assert lmpnn.label(same_queries=True) == "published: LMPNN (ComplEx 2000D)"
+    other = lmpnn.label(same_queries=False)
+    assert other == "published, on other queries: LMPNN (ComplEx 2000D)"
+
+
+@pytest.mark.parametrize(
+    ("name", "entities", "relations", "same"),
+    [
+        ("fb15k-237-betae", 40, 6, True),
+        ("mine", 14541, 237, True),
+        ("mine", 14505, 237, True),
+        ("mine", 14505, 1345, False),
+        ("geography", 2000, 8, False),
+    ],
+)
+def test_a_graph_is_recognised_by_its_name_or_its_sizes(name, entities, relations, same):
+    assert is_published_graph("FB15k-237", name, entities, relations) is same
 
 
 def test_every_table_is_whole():

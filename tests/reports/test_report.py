@@ -257,18 +257,18 @@ def test_the_same_runs_give_the_same_bytes(trained, tmp_path):
 @pytest.mark.parametrize(
     ("model", "backbone"), [("RotatE", "RotatE 256D"), ("Other", "ComplEx 2000D")]
 )
-def test_the_published_row_stands_beneath_with_the_difference(
+def test_the_published_row_stands_beneath_without_a_difference_if_queries_are_others(
     sketched, copy, tmp_path, model, backbone
 ):
     run = copy(graph="fb15k-237", mrr=paper_row(0.5), model=model)
     tables, text = written(run, out=tmp_path / "out")
-    shown = row_of(tables, f"published: LMPNN ({backbone})")
+    shown = row_of(tables, f"published, on other queries: LMPNN ({backbone})")
     (row,) = {r.name: r for r in published("FB15k-237") if r.name == f"LMPNN ({backbone})"}.values()
     assert shown["1p"] == str(row.mrr["1p"])
     assert (shown["A_P"], shown["A_N"]) == (str(row.positive), str(row.negative))
-    assert row_of(tables, "run − published")["1p"] == f"{50 - row.mrr['1p']:+.1f}"
     assert row_of(tables, "ConE")["3i"] == "47.3"
     assert "they are not the published ones" in text
+    assert "run − published" not in str(tables)
 
 
 def test_imported_queries_are_not_called_sampled(sketched, copy, tmp_path):
@@ -277,13 +277,19 @@ def test_imported_queries_are_not_called_sampled(sketched, copy, tmp_path):
     assert "imported from the folder NELL-betae" in text
     assert "sampled" not in text
     assert row_of(tables, "run − published")["1p"] == "−40.6"
+    assert row_of(tables, "published: LMPNN (ComplEx 2000D)")["1p"] == "60.6"
 
 
 def test_a_graph_without_published_numbers_is_compared_only_when_asked(sketched, copy, tmp_path):
     run = copy(mrr=paper_row(0.5))
     assert "published:" not in str(written(run, out=tmp_path / "out")[0])
     cli("report", run, "-o", tmp_path / "asked", "--against", "fb15k")
-    assert "published: LMPNN" in (tmp_path / "asked" / "report.md").read_text()
+    text = (tmp_path / "asked" / "report.md").read_text()
+    table = text.partition("## Answering")[2].partition("###")[0]
+    assert "LMPNN" not in table, "numbers on another graph are not in the table of the runs"
+    section = text.partition("### Published on FB15k")[2].partition("##")[0]
+    assert "| LMPNN (ComplEx 2000D)" in section
+    assert "another graph than toykg: the numbers cannot be compared" in section
     assert (
         "choose from: FB15k, FB15k-237, NELL" in cli("report", run, "--against", "x", code=2).stderr
     )
@@ -409,7 +415,8 @@ def test_a_program_adds_rows_and_sections(sketched, copy, tmp_path):
         beside={"frequency": results({"1p": 0.1})},
         sections=[Section("Questions", ["It was asked.", answers, picture])],
     )
-    assert [["", "1p"], ["run", "50.0"], ["frequency", "10.0"]] in tables
+    frequency = "frequency (its queries are not recorded)"
+    assert [["", "1p"], ["run", "50.0"], [frequency, "10.0"]] in tables
     assert [["answer", "score"], ["Poland", "0.9"]] in tables
     assert text.index("Questions") < text.index("It was asked.") < text.index("Training")
     html = (tmp_path / "out" / "report.html").read_text()
@@ -436,7 +443,8 @@ def test_what_evaluate_printed_is_a_row_beside_runs(sketched, copy, here):
     run = copy(mrr={"1p": 0.5})
     (here / "cqd.json").write_text(json.dumps(content({"1p": 0.25})))
     cli("report", run, "-o", "out", "--beside", "CQD=cqd.json")
-    assert re.search(r"\| CQD +\| +25.0 +\|", (here / "out" / "report.md").read_text())
+    text = (here / "out" / "report.md").read_text()
+    assert re.search(r"\| CQD \(its queries are not recorded\) +\| +25.0 +\|", text)
     assert "NAME=FILE" in cli("report", run, "--beside", "cqd.json", code=2).stderr
     assert "cannot be read" in cli("report", run, "--beside", "CQD=none.json", code=2).stderr
     (here / "cqd.json").write_text("{}")
@@ -494,7 +502,8 @@ def test_methods_that_were_evaluated_on_a_run_are_rows_beside_it(sketched, copy,
     assert "Probabilities" not in text
     beside = {"one, hybrid": results({"1p": 0.8})}
     tables, _ = written(run, out=tmp_path / "again", beside=beside)
-    rows = [["one", "50.0"], ["one, search", "60.0"], ["one, hybrid", "80.0"]]
+    label = "one, hybrid (its queries are not recorded)"
+    rows = [["one", "50.0"], ["one, search", "60.0"], [label, "80.0"]]
     assert [["", "1p"], *rows] in tables, "a row that is given replaces the one of the folder"
 
 
@@ -564,3 +573,93 @@ def test_a_reliability_diagram_names_its_errors_and_writes_no_formulas():
     assert "calibrated, error 13.3 %" in svg
     assert "mathdefault" not in svg
     assert svg == plot_reliability({"calibrated": RELIABILITY})
+
+
+# Rows that must not stand in one table
+
+
+def origin(run, **changes):
+    """The origin of results that were measured on the queries of a run."""
+    source = read_run(run).provenance
+    own = {"queries": source.queries.sha256, "graph": source.graph, "limit": None}
+    fixed = {"method": "cqd", "settings": {"beam": 2}, "checkpoint": "0" * 64}
+    fixed |= {"graph_name": "toykg", "versions": {"torch": "2"}}
+    return fixed | own | changes
+
+
+def measured(run, mrr, **changes):
+    return Results.from_json(content(mrr) | {"origin": origin(run, **changes)}, "results")
+
+
+def test_results_of_the_same_queries_stand_beside_a_run(sketched, copy, tmp_path):
+    run = copy(mrr={"1p": 0.5})
+    write_report([run], tmp_path / "out.md", beside={"CQD": measured(run, {"1p": 0.7})})
+    text = (tmp_path / "out.md").read_text()
+    assert re.search(r"\| CQD +\| +\*\*70\.0\*\* \|", text)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"graph": "0" * 64, "graph_name": "FB15k-237"}, "another graph: FB15k-237"),
+        ({"queries": "0" * 64}, "it was measured on other queries over toykg"),
+        ({"limit": 50}, "it ranks at most 50 queries per type, not all queries"),
+    ],
+)
+def test_results_of_something_else_are_refused_with_the_reason(copy, here, changes, reason):
+    run = copy(mrr={"1p": 0.5})
+    printed = content({"1p": 0.25}) | {"origin": origin(run, **changes)}
+    (here / "cqd.json").write_text(json.dumps(printed))
+    stderr = cli("report", run, "-o", "out", "--beside", "CQD=cqd.json", code=2).stderr
+    assert "'CQD' cannot stand beside run: " in stderr
+    assert reason in stderr
+    assert "evaluate it on the queries of the run with --queries DIR" in stderr
+    assert not (here / "out").exists()
+
+
+def test_results_of_another_split_or_of_fewer_queries_are_refused(copy):
+    run = copy(mrr={"1p": 0.5})
+    valid = content({"1p": 0.5}) | {"split": "valid"}
+    with pytest.raises(LmpnnError, match="it was measured on valid, not on test"):
+        make_report([run], beside={"CQD": Results.from_json(valid, "cqd.json")})
+    fewer = content({"1p": 0.5})
+    fewer["types"]["1p"]["queries"] = 5
+    with pytest.raises(LmpnnError, match="it ranks 5 queries of the type 1p, not 9"):
+        make_report([run], beside={"CQD": Results.from_json(fewer, "cqd.json")})
+
+
+def test_results_of_unknown_queries_are_never_the_best(sketched, copy, tmp_path):
+    runs = [copy("one", mrr={"1p": 0.5}), copy("two", mrr={"1p": 0.2})]
+    write_report(runs, tmp_path / "out.md", beside={"CQD": results({"1p": 0.9})})
+    text = (tmp_path / "out.md").read_text()
+    assert "**50.0**" in text
+    assert "**90.0**" not in text
+
+
+def test_results_stand_beside_the_runs_with_the_same_queries(sketched, copy, tmp_path):
+    runs = [copy("one", mrr={"1p": 0.5}), copy("two", mrr={"1p": 0.2}, queries="0" * 64)]
+    beside = {"CQD": measured(runs[0], {"1p": 0.7}, queries="0" * 64)}
+    tables, _ = written(*runs, out=tmp_path / "out", beside=beside)
+    assert [["", "1p"], ["one", "50.0"]] in tables
+    assert [["", "1p"], ["two", "20.0"], ["CQD", "70.0"]] in tables
+
+
+def test_a_method_of_a_run_on_other_queries_is_a_row_without_numbers(sketched, copy, tmp_path):
+    run = copy(mrr={"1p": 0.5})
+    kept = content({"1p": 0.7}) | {"origin": origin(run, queries="0" * 64)}
+    (run / "test-hybrid.json").write_text(json.dumps(kept))
+    tables, _ = written(run, out=tmp_path / "out")
+    name = "run, hybrid (it was measured on other queries over toykg)"
+    assert row_of(tables, name) == {"1p": "–"}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [[], {"method": 3}, {"limit": "many"}, {"limit": True}, {"settings": None}, {"graph": 1}],
+)
+def test_a_damaged_origin_is_reported(copy, damage):
+    run = copy(mrr={"1p": 0.5})
+    broken = damage if isinstance(damage, list) else origin(run) | damage
+    (run / "test.json").write_text(json.dumps(content({"1p": 0.5}) | {"origin": broken}))
+    with pytest.raises(LmpnnError, match=r"test\.json is damaged"):
+        read_run(run)

@@ -267,7 +267,7 @@ def test_an_interrupted_evaluation_is_resumed(copy, arguments, monkeypatch):
 
     (copy / BASE / "test-merge.json").unlink()
     with monkeypatch.context() as patch:
-        patch.setattr("lmpnn_kge.methods.rank.evaluate", interrupted)
+        patch.setattr("lmpnn_kge.runs.fitting.rank_split", interrupted)
         stdout = cli(*arguments, "--out", copy, code=130).stdout
     assert stdout == "stopped; the same command continues\n"
     cli(*arguments, "--out", copy)
@@ -448,10 +448,10 @@ def test_rows_of_the_paper_stand_beside_ours(tmp_path, queries):
     made = make(named, tmp_path / "ablation", tmp_path / "mine.yaml")
     text = (made.folder / "report" / "report.md").read_text()
     for name in ("best choice", "ε = 0"):
-        assert f"published: LMPNN (ComplEx 2000D, {name})" in text
+        assert f"published, on other queries: LMPNN (ComplEx 2000D, {name})" in text
     made = make(named, tmp_path / "backbones", checkpoints=[ROTATE])
     table = (made.folder / "report" / "report.md").read_text().partition("## Runs")[0]
-    assert "published: LMPNN (RotatE 256D)" in table
+    assert "published, on other queries: LMPNN (RotatE 256D)" in table
     assert "ComplEx" not in table
 
 
@@ -472,7 +472,10 @@ def test_what_a_change_does_is_shown_beside_what_it_does_in_the_paper():
 
 
 def test_results_of_something_else_can_stand_beside(tmp_path, queries):
-    other = results(dict.fromkeys(TYPES, 0.5))
+    given = {"dataset": TOY / "dataset", "queries": queries}
+    alone = evaluate_method("frequency", ROTATE, **given)
+    half = {name: dataclasses.replace(row, mrr=0.5) for name, row in alone.types.items()}
+    other = dataclasses.replace(alone, types=half)
     made = make(queries, tmp_path / "out", beside={"cqd": other})
     assert list(made.rows) == ["rotate", "cqd"]
     assert [line.split() for line in str(made).splitlines() if line.startswith("cqd")] == [
@@ -484,6 +487,34 @@ def test_results_of_something_else_can_stand_beside(tmp_path, queries):
     with pytest.raises(RunError, match="'rotate' is a row of the table; choose another name"):
         make(queries, tmp_path / "another", beside={"rotate": other})
     assert not (tmp_path / "another").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"queries": "0" * 64}, "it was measured on other queries over toykg"),
+        ({"graph": "0" * 64, "graph_name": "FB15k"}, "it was measured on another graph: FB15k"),
+        ({"limit": 9}, "it ranks at most 9 queries per type, not all queries"),
+        (None, "it ranks 9 queries of the type 1p, not 16"),
+    ],
+)
+def test_results_on_other_queries_are_refused_before_any_work(tmp_path, queries, changes, reason):
+    other = results({"1p": 0.5})  # of nine queries
+    if changes is not None:
+        alone = evaluate_method("frequency", ROTATE, dataset=TOY / "dataset", queries=queries)
+        other = dataclasses.replace(alone, origin=dataclasses.replace(alone.origin, **changes))
+    with pytest.raises(RunError, match=f"'cqd' cannot stand in the table: {reason}"):
+        make(queries, tmp_path / "out", beside={"cqd": other})
+    assert not (tmp_path / "out").exists()
+
+
+def test_results_that_do_not_name_their_queries_are_labelled(tmp_path, queries):
+    alone = evaluate_method("frequency", ROTATE, dataset=TOY / "dataset", queries=queries)
+    made = make(queries, tmp_path / "out", beside={"old": dataclasses.replace(alone, origin=None)})
+    assert list(made.rows) == ["rotate", "old (its queries are not recorded)"]
+    text = (made.folder / "report" / "report.md").read_text()
+    assert "| old (its queries are not recorded) " in text
+    assert "recorded) (its" not in text
 
 
 # Methods
