@@ -2,10 +2,13 @@
 
 import { Latest } from './api.js';
 import { answerTable, matches } from './answer_table.js';
-import { announce, button, html, newId } from './dom.js';
+import { announce, button, html, progress } from './dom.js';
 import { exportButtons } from './export.js';
+import { MethodChoice } from './methods.js';
 import { counted, methodName } from './names.js';
 import { PAGE } from './state.js';
+
+const STALE = 'The question has changed since these answers. Ask again to see new ones.';
 
 const MARKS = [
   ['all', 'all answers'],
@@ -34,10 +37,8 @@ export class Answers {
    */
   constructor(store, run) {
     this.store = store;
-    this.run = run;
-    this.methods = html('fieldset', { class: 'methods' });
+    this.methods = new MethodChoice(store, run);
     this.filter = html('input', {
-      id: newId('filter'),
       type: 'search',
       placeholder: 'Filter by name',
       'aria-label': 'Filter the answers by name',
@@ -60,7 +61,7 @@ export class Answers {
         html('h2', { id: 'answers-title' }, 'Answers'),
         this.exports,
       ),
-      html('div', { class: 'toolbar' }, this.methods, this.filters),
+      html('div', { class: 'toolbar' }, this.methods.element, this.filters),
       this.body,
     );
   }
@@ -69,84 +70,33 @@ export class Answers {
   update(state) {
     if (this.filter.value !== state.filter) this.filter.value = state.filter;
     this.marks.value = state.mark;
-    this.#showMethods(state);
-    this.element.classList.toggle('stale', !state.asked && this.#columns.length > 0);
+    this.methods.update(state);
     if (state.asked) this.#load(state);
+    else if (!state.question) this.#clear();
+    this.element.classList.toggle('stale', !state.asked && this.#columns.length > 0);
     this.#render();
-  }
-
-  /** The methods whose answers are shown. */
-  get #chosen() {
-    const { methods, compare } = this.store.state;
-    const known = methods.filter((method) => this.run().methods.includes(method));
-    const chosen = known.length ? known : [this.run().method];
-    return compare ? chosen : chosen.slice(0, 1);
-  }
-
-  #showMethods({ compare }) {
-    const chosen = this.#chosen;
-    const type = compare ? 'checkbox' : 'radio';
-    const chip = (method) =>
-      html(
-        'label',
-        { class: 'chip' },
-        html('input', {
-          type,
-          name: 'method',
-          value: method,
-          checked: chosen.includes(method),
-          onchange: () => this.#choose(method),
-        }),
-        methodName(method),
-      );
-    const several = html('input', {
-      type: 'checkbox',
-      name: 'compare',
-      checked: compare,
-      onchange: (event) => this.#compare(event.target.checked),
-    });
-    const focused = this.methods.contains(document.activeElement) && document.activeElement;
-    this.methods.replaceChildren(
-      html('legend', { class: 'hidden-text' }, 'Method'),
-      ...this.run().methods.map(chip),
-      html('label', { class: 'tick' }, several, ' side by side'),
-    );
-    if (focused) this.methods.querySelector(selectorOf(focused))?.focus();
-  }
-
-  #choose(method) {
-    const { compare } = this.store.state;
-    const chosen = this.#chosen;
-    const others = chosen.filter((other) => other !== method);
-    const both = this.run().methods.filter((m) => m === method || chosen.includes(m));
-    const toggled = chosen.includes(method) ? others : both;
-    this.#chooseAll(compare ? toggled : [method]);
-  }
-
-  #compare(compare) {
-    this.#chooseAll(compare ? this.run().methods.slice(0, 3) : this.#chosen.slice(0, 1), compare);
-  }
-
-  #chooseAll(methods, compare = this.store.state.compare) {
-    const step = this.store.state.asked;
-    this.store.set({ methods, compare, answer: '', by: '', reason: 0, rows: PAGE }, { step });
   }
 
   /** Ask each chosen method, if what is asked has changed. */
   #load({ run, question, rows, mark }) {
     const predicted = mark === 'predicted' || mark === 'confirmed';
     const asked = JSON.stringify([run, question, predicted]);
-    const before = asked === this.#shown ? this.#columns : [];
-    for (const column of this.#columns) {
-      if (!before.includes(column) || !this.#chosen.includes(column.method))
-        column.request.cancel();
-    }
+    if (asked !== this.#shown) this.#clear();
     this.#shown = asked;
-    this.#columns = this.#chosen.map((method) => {
-      const column = before.find((other) => other.method === method) ?? newColumn(method);
-      this.#extend(column, { run: run || undefined, question, predicted }, rows);
-      return column;
-    });
+    const before = this.#columns;
+    const { chosen } = this.methods;
+    this.#columns = chosen.map(
+      (method) => before.find((column) => column.method === method) ?? newColumn(method),
+    );
+    for (const column of before) if (!this.#columns.includes(column)) column.request.cancel();
+    const fields = { run: run || undefined, question, predicted };
+    for (const column of this.#columns) this.#extend(column, fields, rows);
+  }
+
+  #clear() {
+    for (const column of this.#columns) column.request.cancel();
+    this.#columns = [];
+    this.#shown = null;
   }
 
   /** Ask a method for as many answers as are wanted, if it has more than so far. */
@@ -179,23 +129,14 @@ export class Answers {
       this.exports.replaceChildren();
       return;
     }
-    const focus = this.body.contains(document.activeElement) ? document.activeElement : null;
+    const focused = this.body.contains(document.activeElement) ? document.activeElement.id : null;
     this.body.replaceChildren(
-      ...(state.asked
-        ? []
-        : [
-            html(
-              'p',
-              { class: 'note' },
-              'The question has changed since these answers. Ask again to see new ones.',
-            ),
-          ]),
+      ...(state.asked ? [] : [html('p', { class: 'note' }, STALE)]),
       ...this.#columns.map((column) => this.#column(column)),
     );
-    if (focus?.id) document.getElementById(focus.id)?.focus();
-    this.exports.replaceChildren(
-      ...exportButtons(state.question, this.#columns, (answer) => matches(answer, state)),
-    );
+    if (focused) document.getElementById(focused)?.focus();
+    const passes = (answer) => matches(answer, state);
+    this.exports.replaceChildren(...exportButtons(this.#columns, passes));
   }
 
   #column(column) {
@@ -218,14 +159,14 @@ export class Answers {
     if (!column.result) return null;
     const { answers, more, complete } = column.result;
     const shown = answers.filter((answer) => matches(answer, this.store.state)).length;
-    const text =
-      answers.length === 0
-        ? 'No answers.'
-        : `${shown} of ${counted(answers.length, 'answer')} shown.`;
+    const isFiltered = answers.length > shown;
+    const text = isFiltered
+      ? `${shown} of ${counted(answers.length, 'answer')} shown.`
+      : 'No answers.';
     return html(
       'div',
       { class: 'foot' },
-      answers.length && shown === answers.length ? null : html('p', { class: 'muted' }, text),
+      isFiltered || !shown ? html('p', { class: 'muted' }, text) : null,
       complete
         ? null
         : html('p', { class: 'note' }, 'The server cut this list at its limit of rows.'),
@@ -244,13 +185,7 @@ export class Answers {
       column.error = new Error('You cancelled this request.');
       this.#render();
     });
-    return html(
-      'div',
-      { class: 'progress' },
-      html('span', { class: 'spinner' }),
-      'Searching …',
-      cancel,
-    );
+    return progress('Searching …', cancel);
   }
 
   #failure(column) {
@@ -271,9 +206,4 @@ export class Answers {
 
 function newColumn(method) {
   return { method, request: new Latest(), isLoading: false, result: null, error: null };
-}
-
-/** What finds the same box among others. */
-function selectorOf({ name, value }) {
-  return name === 'compare' ? '[name=compare]' : `[value="${CSS.escape(value)}"]`;
 }

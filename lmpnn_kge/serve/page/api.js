@@ -94,11 +94,22 @@ export class Latest {
   }
 }
 
-/** A function that runs when it was not called again for some milliseconds. */
-export function debounced(action, milliseconds) {
-  let timer = 0;
-  return (...values) => {
-    clearTimeout(timer);
-    timer = setTimeout(() => action(...values), milliseconds);
-  };
+/** Something to do once nothing has happened for some milliseconds. */
+export class Pause {
+  #timer = 0;
+
+  constructor(action, milliseconds) {
+    this.action = action;
+    this.milliseconds = milliseconds;
+  }
+
+  /** Wait from now on. */
+  begin() {
+    this.cancel();
+    this.#timer = setTimeout(this.action, this.milliseconds);
+  }
+
+  cancel() {
+    clearTimeout(this.#timer);
+  }
 }

@@ -1,7 +1,7 @@
 /** The view in which one asks: the question, its graph, the answers, and why. */
 
 import { Answers } from './answers.js';
-import { Latest, debounced } from './api.js';
+import { Latest, Pause } from './api.js';
 import { Builder } from './builder.js';
 import { html } from './dom.js';
 import { QuestionBox } from './question.js';
@@ -35,7 +35,7 @@ export class AskView {
       html('div', { class: 'card first' }, this.box.element, this.builder.element),
       this.outcome,
     );
-    this.drawSoon = debounced(() => this.#draw(), PAUSE);
+    this.pause = new Pause(() => this.#draw(), PAUSE);
   }
 
   /** @param {import('./state.js').State} state */
@@ -50,9 +50,10 @@ export class AskView {
     const wanted = JSON.stringify([state.run, state.question]);
     if (wanted === this.#drawn) return;
     this.#drawn = wanted;
+    this.pause.cancel();
     this.#drawing.cancel();
     this.builder.showBusy();
-    if (document.activeElement === this.box.field) this.drawSoon();
+    if (document.activeElement === this.box.field) this.pause.begin();
     else this.#draw();
   }
 

@@ -21,7 +21,8 @@ export function calibrationChart(method, bins) {
   const ticks = [0, 0.5, 1];
   const points = filled.map((bin) => {
     const radius = 3 + 4 * Math.sqrt(bin.count / most);
-    const text = `${pct(bin.probability)} predicted, ${pct(bin.share)} hold, ${count(bin.count)} predictions`;
+    const shares = `${pct(bin.probability)} predicted, ${pct(bin.share)} hold`;
+    const text = `${shares}, ${count(bin.count)} predictions`;
     return svg(
       'circle',
       { cx: x(bin.probability), cy: y(bin.share), r: radius },

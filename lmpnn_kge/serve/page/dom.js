@@ -40,6 +40,12 @@ export function button(text, onclick, options = {}) {
   return html('button', { type: 'button', onclick, ...options }, text);
 }
 
+/** That something is under way, and perhaps a button to cancel it. */
+export function progress(text, cancel = null) {
+  const spinner = html('span', { class: 'spinner', 'aria-hidden': 'true' });
+  return html('div', { class: 'progress' }, spinner, text, cancel);
+}
+
 let ids = 0;
 
 /** An id that no other element has. */

@@ -1,7 +1,7 @@
 /** The page of an entity: what the graph knows about it, and what is predicted, by relation. */
 
 import { Latest } from './api.js';
-import { announce, html } from './dom.js';
+import { announce, html, progress } from './dom.js';
 import { counted } from './names.js';
 import { relationList } from './neighbours.js';
 import { Picker } from './picker.js';
@@ -59,9 +59,7 @@ export class EntityView {
   }
 
   async #load({ run, name }) {
-    this.content.replaceChildren(
-      html('div', { class: 'progress' }, html('span', { class: 'spinner' }), 'Loading …'),
-    );
+    this.content.replaceChildren(progress('Loading …'));
     const outcome = await this.#request.get('/api/entity', {
       run: run || undefined,
       name,

@@ -5,7 +5,7 @@ import { button } from './dom.js';
 const FIELDS = ['rank', 'id', 'label', 'score', 'probability', 'known', 'confirmed', 'mark'];
 
 /** Buttons that save the answers of all columns that pass a filter. */
-export function exportButtons(question, columns, passes) {
+export function exportButtons(columns, passes) {
   const results = columns.filter((column) => column.result).map((column) => column.result);
   if (!results.length) return [];
   const lists = results.map((result) => ({ ...result, answers: result.answers.filter(passes) }));

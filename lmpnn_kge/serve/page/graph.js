@@ -71,11 +71,10 @@ export function graphText(graph) {
 /** An edge in words. */
 export function edgeText(graph, edge) {
   const [head, tail] = [graph.nodes[edge.head], graph.nodes[edge.tail]].map(nodeName);
-  const group = edge.frame === null ? '' : ', in a denied group';
   const words = edge.words ? `, ${edge.words}` : '';
-  if (edge.equality)
-    return `${head} ${edge.negated ? 'differs from' : 'equals'} ${tail}${words}${group}`;
-  return `${edge.negated ? 'not ' : ''}${relationName(edge)} from ${head} to ${tail}${words}${group}`;
+  const more = edge.frame === null ? words : `${words}, in a denied group`;
+  if (edge.equality) return `${head} ${edge.negated ? 'differs from' : 'equals'} ${tail}${more}`;
+  return `${edge.negated ? 'not ' : ''}${relationName(edge)} from ${head} to ${tail}${more}`;
 }
 
 /** A node in words. */
@@ -186,24 +185,15 @@ function asButton(name, onclick) {
   };
 }
 
+/** A piece of a line, as edges of a look have it. */
+export function sample(look, width) {
+  const size = { viewBox: `0 0 ${width} 12`, width, height: 12 };
+  const line = svg('path', { class: 'line', d: `M1 6H${width - 1}` });
+  return svg('svg', { class: `sample look-${look}`, ...size, 'aria-hidden': 'true' }, line);
+}
+
 /** Samples of looks with their meaning. */
 export function legend(looks) {
-  const item = (look) =>
-    html(
-      'li',
-      {},
-      svg(
-        'svg',
-        {
-          class: `sample look-${look}`,
-          viewBox: '0 0 38 12',
-          width: 38,
-          height: 12,
-          'aria-hidden': 'true',
-        },
-        svg('path', { class: 'line', d: 'M1 6H37' }),
-      ),
-      LOOKS[look] ?? look,
-    );
-  return html('ul', { class: 'legend', 'aria-label': 'Legend' }, [...looks].map(item));
+  const items = [...looks].map((look) => html('li', {}, sample(look, 38), LOOKS[look] ?? look));
+  return html('ul', { class: 'legend', 'aria-label': 'Legend' }, items);
 }

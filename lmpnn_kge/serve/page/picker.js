@@ -1,6 +1,6 @@
 /** A field in which one picks a relation or an entity by its name. */
 
-import { Latest, debounced } from './api.js';
+import { Latest, Pause } from './api.js';
 import { html, newId } from './dom.js';
 import { quoted } from './names.js';
 import { Suggestions } from './suggestions.js';
@@ -39,7 +39,7 @@ export class Picker {
       html('label', { for: id }, label),
       html('div', { class: 'anchor' }, this.field, this.suggestions.element),
     );
-    this.completeSoon = debounced(() => this.#complete(), 120);
+    this.pause = new Pause(() => this.#complete(), 120);
   }
 
   /** What was picked or typed, as a formula has it; "" if that is nothing. */
@@ -61,7 +61,7 @@ export class Picker {
 
   #typed() {
     this.#item = null;
-    this.completeSoon();
+    this.pause.begin();
   }
 
   #key(event) {

@@ -1,6 +1,6 @@
 /** The box for the question: completion, the check as one types, examples, and SPARQL. */
 
-import { Latest, debounced } from './api.js';
+import { Latest, Pause } from './api.js';
 import { announce, button, html } from './dom.js';
 import { characters, counted, position } from './names.js';
 import { Suggestions } from './suggestions.js';
@@ -14,7 +14,6 @@ export class QuestionBox {
     this.field = html('textarea', {
       id: 'question',
       rows: 1,
-      placeholder: 'borders(Germany, ?) & !currency(?, Euro)',
       'aria-describedby': 'question-help check',
       autocomplete: 'off',
       autocapitalize: 'off',
@@ -46,7 +45,8 @@ export class QuestionBox {
       this.check,
       this.exampleList,
     );
-    this.completeSoon = debounced(() => this.#complete(), 120);
+    this.pause = new Pause(() => this.#complete(), 120);
+    addEventListener('resize', () => this.#fit());
   }
 
   /** @param {import('./state.js').State} state */
@@ -63,6 +63,7 @@ export class QuestionBox {
       button(question, () => this.store.ask(question), { class: 'chip formula', title: type });
     this.examples.replaceChildren(...examples.map(chip));
     this.exampleList.hidden = examples.length === 0;
+    this.field.placeholder = examples.at(-1)?.question ?? '';
   }
 
   /** Say how the question was understood. */
@@ -90,22 +91,11 @@ export class QuestionBox {
   }
 
   #help() {
+    const words = ['?', ' is the answer, ', '?x', ' some entity; combine with ', '& | ! = !='];
     return html(
       'p',
       { id: 'question-help', class: 'muted help' },
-      html('code', {}, '?'),
-      ' is the answer, ',
-      html('code', {}, '?x'),
-      ' some entity; combine with ',
-      html('code', {}, '&'),
-      ' ',
-      html('code', {}, '|'),
-      ' ',
-      html('code', {}, '!'),
-      ' ',
-      html('code', {}, '='),
-      ' ',
-      html('code', {}, '!='),
+      words.map((word) => (word.startsWith(' ') ? word : html('code', {}, word))),
       '. You can also paste SPARQL, or click in the graph below.',
     );
   }
@@ -128,6 +118,7 @@ export class QuestionBox {
 
   #submit(event) {
     event.preventDefault();
+    this.pause.cancel();
     this.#completion.cancel();
     this.suggestions.close();
     this.store.ask();
@@ -135,7 +126,7 @@ export class QuestionBox {
 
   #typed() {
     this.store.edit(this.field.value);
-    this.completeSoon();
+    this.pause.begin();
   }
 
   #key(event) {
@@ -174,6 +165,7 @@ export class QuestionBox {
 
   /** As high as its text. */
   #fit() {
+    if (!this.field.offsetParent) return; // another view is shown
     this.field.style.height = 'auto';
     this.field.style.height = `${this.field.scrollHeight + 2}px`;
   }

@@ -2,7 +2,7 @@
 
 import { Latest } from './api.js';
 import { calibrationChart } from './chart.js';
-import { html } from './dom.js';
+import { html, progress } from './dom.js';
 import { count, methodName } from './names.js';
 import { toHash } from './state.js';
 
@@ -35,9 +35,7 @@ export class RunView {
   }
 
   async #load(name) {
-    this.content.replaceChildren(
-      html('div', { class: 'progress' }, html('span', { class: 'spinner' }), 'Loading …'),
-    );
+    this.content.replaceChildren(progress('Loading …'));
     const outcome = await this.#request.get('/api/run', { run: name || undefined });
     if (!outcome) return;
     if (outcome.error) {

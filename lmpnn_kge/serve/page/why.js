@@ -1,15 +1,17 @@
 /** Why an entity is an answer: the query graph filled in, its conditions, and what is around it. */
 
 import { Latest } from './api.js';
-import { markText } from './answer_table.js';
-import { announce, button, html, svg } from './dom.js';
-import { drawGraph, legend, lookOf } from './graph.js';
+import { announce, button, html, progress } from './dom.js';
+import { drawGraph, legend, lookOf, sample } from './graph.js';
 import { entityLink, relationList } from './neighbours.js';
 import { wholePercent } from './names.js';
 
 /** Reasons that are asked for, and entities of each relation around the answer. */
 const REASONS = 5;
 const NEIGHBOURS = 6;
+
+const NO_REASON =
+  'No entities for the variables explain this answer; the method ranks it by its score alone.';
 
 const LOOK_OF = {
   known: 'known',
@@ -82,14 +84,7 @@ export class Why {
 
   async #explain({ run, question, answer, by }, focus) {
     this.title.textContent = 'Why';
-    this.body.replaceChildren(
-      html(
-        'div',
-        { class: 'progress' },
-        html('span', { class: 'spinner' }),
-        'Looking for reasons …',
-      ),
-    );
+    this.body.replaceChildren(progress('Looking for reasons …'));
     if (focus) this.title.focus();
     const fields = {
       run: run || undefined,
@@ -118,9 +113,7 @@ export class Why {
     const { reasons, answer } = this.#explanation;
     const entity = entityLink(this.store.state.run, answer, 'Entity page');
     if (!reasons.length) {
-      const text =
-        'No assignment of the variables explains this answer; the method ranks it by its score alone. ';
-      this.body.replaceChildren(html('p', {}, text, entity));
+      this.body.replaceChildren(html('p', {}, NO_REASON, ' ', entity));
       return;
     }
     const number = Math.min(this.store.state.reason, reasons.length - 1);
@@ -185,17 +178,7 @@ function condition(atom) {
   return html(
     'li',
     {},
-    svg(
-      'svg',
-      {
-        class: `sample look-${look}`,
-        viewBox: '0 0 26 12',
-        width: 26,
-        height: 12,
-        'aria-hidden': 'true',
-      },
-      svg('path', { class: 'line', d: 'M1 6H25' }),
-    ),
+    sample(look, 26),
     html('span', { class: `status look-${look}` }, `${atom.status}${likely}`),
     ' ',
     html('code', {}, atom.text),

@@ -1,7 +1,10 @@
 """A served run and a browser. Without playwright or Chromium, the tests of the page are skipped."""
 
+from __future__ import annotations
+
 import shutil
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,11 +13,8 @@ from lmpnn_kge.runs.train import train
 from tests.conftest import TOY
 from tests.toy_runs import ROTATE, sample_few, start, tiny
 
-pytest.importorskip("starlette", reason="the page needs the extra `serve`")
-pytest.importorskip("uvicorn", reason="the page needs the extra `serve`")
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="tests of the page need the extra `browser`"
-)
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 #: A name that would run a script if the page took it as markup.
 HOSTILE = "<img src=x onerror=document.title='hacked'>"
@@ -36,6 +36,7 @@ def browser():
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
         pytest.skip("there is no chromium")
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
@@ -45,6 +46,7 @@ def browser():
 @pytest.fixture(scope="session")
 def address(tmp_path_factory):
     """The address of a server with two runs, in whose graph Ada Voss has a hostile name."""
+    pytest.importorskip("uvicorn", reason="needs the extra serve")
     folder = tmp_path_factory.mktemp("served")
     shutil.copytree(TOY / "dataset", folder / "graph")
     labels = folder / "graph" / "entity_strings.del"
@@ -72,7 +74,7 @@ def address(tmp_path_factory):
 class Site:
     """A page of the browser, with what went wrong in it and where it sent requests."""
 
-    page: playwright.Page
+    page: Page
     address: str
     problems: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)

@@ -8,10 +8,6 @@ import pytest
 
 from .conftest import DESKTOP, PHONE, SMALL
 
-axe_core = pytest.importorskip(
-    "axe_playwright_python.base", reason="the accessibility check needs the extra `browser`"
-)
-
 QUESTION = (
     'friend_of(?, ?x) & !(mentor_of(?x, ?y) & lives_in(?y, "Juniper Hill")) & ?x != "Nils Oakham" '
     '& !mentor_of(?, "Jonas Petri") | student_of("Nils Oakham", ?)'
@@ -50,9 +46,10 @@ def open_view(site, name):
 @pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")])
 @pytest.mark.parametrize("view", VIEWS)
 def test_axe_finds_nothing_to_improve(open_site, view, size, scheme):
+    axe = pytest.importorskip("axe_playwright_python.base", reason="needs the extra browser")
     site = open_site(size, scheme, reduced_motion="reduce")
     page = open_view(site, view)
-    page.evaluate(axe_core.AXE_FILE_PATH.read_text(encoding="utf-8"))
+    page.evaluate(axe.AXE_FILE_PATH.read_text(encoding="utf-8"))
     outcome = page.evaluate("axe.run()")
     assert {"color-contrast", "button-name", "label"} & {rule["id"] for rule in outcome["passes"]}
     assert [
