@@ -15,7 +15,6 @@ from urllib.parse import urlencode
 from ..serving import Serving
 from .campaign import Campaign, Outcome, Steps, Wrong
 from .hostile_graph import MARKUP, RUN, write_run
-from .made_requests import request
 from .questions import quoted
 from .responses import Response, check, split
 
@@ -59,6 +58,8 @@ class Requests(Campaign):
         (inputs / "right.json").write_text(json.dumps(right))
 
     def draw(self, number: int, random: Random, inputs: Path) -> Steps:
+        from .made_requests import request  # which needs the extra serve
+
         return request(random)
 
     def run(self, steps: Steps, inputs: Path, scratch: Path) -> Outcome:
