@@ -39,7 +39,7 @@ bench: $(INSTALLED)
 # Hostile files, kills, full disks and the like; what fails is kept in torture-failures/.
 MINUTES ?= 10
 SEED ?= 0
-torture: $(INSTALLED)
+torture: $(EXTRAS)
 	$(BIN)/python -m tests.torture --minutes $(MINUTES) --seed $(SEED)
 
 # The tests with the lowest versions that pyproject.toml allows; VERSIONS="duckdb==1.4.4" for others.

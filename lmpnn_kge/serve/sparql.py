@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -58,6 +59,8 @@ FORMAT_NAMES = ("format", "output", "results")
 
 def sparql_routes(service: Service, workers: Workers) -> list[Route]:
     """The endpoint of the first run, and of each run by its name."""
+    if find_spec("rdflib") is not None:
+        import_module("rdflib.plugins.sparql.parser")  # so that no query has to wait for it
 
     async def handle(request: Request) -> Response:
         served = service.run(request.path_params.get("run"))

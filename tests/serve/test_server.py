@@ -36,7 +36,7 @@ def test_the_requests_of_the_documentation_are_answered(server, line, tmp_path):
     assert asked.returncode == 0, asked.stdout + asked.stderr
     made = next(tmp_path.iterdir(), None)
     content = asked.stdout if made is None else made.read_text()
-    assert content.startswith(("{", "<")), content
+    assert content.startswith(("{", "<", "who,label", "@prefix")), content
     assert '"error": {' not in content
 
 

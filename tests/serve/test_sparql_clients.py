@@ -1,11 +1,8 @@
 """Clients that know nothing of lmpnn-kge, against a server in a process of its own."""
 
-import json
-import subprocess
-from shutil import which
-
 import pytest
 
+from ..pages import DOCS, blocks
 from ..serving import serving
 
 rdflib = pytest.importorskip("rdflib", reason="the extra rdf is not installed")
@@ -81,9 +78,7 @@ def test_sparqlwrapper_reports_a_wrong_query_as_such(server):
         client.query()
 
 
-@pytest.mark.skipif(which("curl") is None, reason="curl is not installed")
-def test_curl_asks_in_one_line(server, friends):
-    line = ["curl", "-sS", "--fail", f"{server.address}/sparql", "--data-urlencode"]
-    done = subprocess.run([*line, f"query={FRIENDS}"], capture_output=True, text=True, check=True)
-    rows = json.loads(done.stdout)["results"]["bindings"]
-    assert {rdflib.URIRef(row["who"]["value"]) for row in rows} == friends
+def test_the_example_of_the_documentation_prints_the_answers(server, friends, capsys):
+    (block,) = blocks(DOCS["serve.md"], "py")
+    exec(block.replace("http://127.0.0.1:8000", server.address), {})
+    assert set(map(rdflib.URIRef, capsys.readouterr().out.splitlines())) == friends

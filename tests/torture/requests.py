@@ -10,18 +10,19 @@ from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
+
+from lmpnn_kge.query.iri import iri_of
 
 from ..serving import Serving
 from .campaign import Campaign, Outcome, Steps, Wrong
 from .hostile_graph import MARKUP, RUN, write_run
-from .made_requests import request
 from .questions import quoted
 from .responses import Response, check, split
 
 #: Seconds that the server gives an answer, that it may take in all on a busy machine, and after
 #: which nothing more is expected from a request that need not be answered.
-LIMIT, LATEST, QUIET = 3, 40, 0.2
+LIMIT, LATEST, QUIET = 5, 60, 0.2
 
 #: Bytes that the server may grow by.
 GROWTH = 400 << 20
@@ -38,6 +39,17 @@ WARNINGS = (
 )
 
 QUESTIONS = (f"knows(?, {quoted(MARKUP)})", f'knows(?x, ?) & !"r&d"(?, {quoted(MARKUP)})')
+
+_ASKED = urlencode({"question": QUESTIONS[0]})
+_SELECT = urlencode({"query": f"SELECT ?a ?label {{ ?a <kge:knows> <{iri_of(MARKUP)}> }}"})
+
+#: Paths of all that shows names.
+SHOWN = (
+    "/", "/api", "/sparql", f"/report/{quote(RUN)}", f"/api/draw?format=svg&{_ASKED}",
+    f"/api/ask?explain=1&{_ASKED}", f"/api/explain?{_ASKED}&answer=-", "/api/entity?name=-",
+    "/api/runs", "/api/run", "/api/complete?role=entity",
+    *(f"/sparql?{_SELECT}&format={name}" for name in ("json", "xml", "csv", "tsv")),
+)  # fmt: skip
 
 
 class Requests(Campaign):
@@ -59,6 +71,8 @@ class Requests(Campaign):
         (inputs / "right.json").write_text(json.dumps(right))
 
     def draw(self, number: int, random: Random, inputs: Path) -> Steps:
+        from .made_requests import request  # which needs the extra serve
+
         return request(random)
 
     def run(self, steps: Steps, inputs: Path, scratch: Path) -> Outcome:
@@ -90,6 +104,7 @@ class Watched(Serving):
         self.right = json.loads((inputs / "right.json").read_text())
         self.read = log.stat().st_size
         self.asked = 0
+        self._check_names()
         self._check_answers()  # what is made for the first answer is made
         self.size = self._memory()
 
@@ -130,6 +145,15 @@ class Watched(Serving):
         self.read += len(whole)
         for line in whole.decode("utf-8").split("\n")[:-1]:
             _check_line(line)
+
+    def _check_names(self) -> None:
+        """Wrong if a name is more than text in a page, a picture or a result."""
+        for path in SHOWN:
+            steps = [["answer"], f"GET {path} HTTP/1.1\r\n", "Host: 127.0.0.1\r\n\r\n"]
+            (response,) = self.send(steps)
+            check(response)
+            if response.status != 200:
+                raise Wrong(f"{path} has the status {response.status}")
 
     def _check_answers(self) -> None:
         for text, right in self.right.items():

@@ -41,6 +41,8 @@ def end_with_parent() -> None:
 
 if __name__ == "__main__":
     threading.Thread(target=end_with_parent, daemon=True).start()
+    import matplotlib.font_manager  # noqa: F401  # the first report would read its list of fonts
+
     from lmpnn_kge.serve import server
 
     ready = server._Server.startup
