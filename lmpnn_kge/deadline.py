@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -59,3 +60,30 @@ def check_time() -> None:
     deadline = _deadline.get()
     if deadline is not None and time.monotonic() >= deadline.end:
         raise deadline.error
+
+
+@contextmanager
+def interrupting(interrupt: Callable[[], object], pause: float) -> Iterator[None]:
+    """Call `interrupt` when the time for this block is over, and again after each pause.
+
+    An engine ignores an interrupt between two statements, so one may not be enough.
+    """
+    seconds = seconds_left()
+    if seconds is None:
+        yield
+        return
+    ended = threading.Event()
+
+    def watch() -> None:
+        wait: float = seconds
+        while not ended.wait(wait):
+            interrupt()
+            wait = pause
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()  # so that no interrupt hits what comes next

@@ -8,7 +8,6 @@ the call, and no other call sees them.
 from __future__ import annotations
 
 import shutil
-import threading
 import weakref
 from collections import deque
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from lmpnn_kge.deadline import check_time, seconds_left
+from lmpnn_kge.deadline import check_time, interrupting
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.files import atomic_folder
 from lmpnn_kge.graph.adjacency import Adjacency
@@ -144,37 +143,13 @@ class _Session:
         """The columns that a statement yields; TimeLimitError if it takes too long."""
         check_time()
         try:
-            with self._stopped_in_time():
+            with interrupting(self.connection.interrupt, STOPPING):
                 return self.connection.execute(statement).fetchnumpy()
         except (duckdb.InterruptException, RuntimeError) as error:
             if "interrupted" not in str(error).lower():
                 raise
             check_time()
             raise KeyboardInterrupt from error  # as DuckDB reports Ctrl-C
-
-    @contextmanager
-    def _stopped_in_time(self) -> Iterator[None]:
-        """Interrupt the statement that runs in this block when its time is over."""
-        seconds = seconds_left()
-        if seconds is None:
-            yield
-            return
-        ended = threading.Event()
-
-        def watch() -> None:
-            wait: float = seconds
-            # DuckDB ignores an interrupt between two statements, so one may not be enough.
-            while not ended.wait(wait):
-                self.connection.interrupt()
-                wait = STOPPING
-
-        watcher = threading.Thread(target=watch, daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            watcher.join()  # so that no interrupt hits the next statement of the session
 
 
 def _among(task: Task) -> str:
