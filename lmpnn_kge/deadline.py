@@ -66,10 +66,11 @@ def stoppable(stopped: threading.Event) -> Iterator[None]:
 
 
 @contextmanager
-def interrupting(interrupt: Callable[[], object]) -> Iterator[None]:
+def interrupting(interrupt: Callable[[], object], pause: float = STOPPING) -> Iterator[None]:
     """Call `interrupt` when the time of this block is over, or when it is stopped.
 
-    It is called until the block ends: an engine ignores an interrupt between two statements.
+    It is called again after each pause until the block ends: an engine ignores an interrupt between
+    two statements.
     """
     deadline, stopped = _deadline.get(), _stopped.get()
     if deadline is None and stopped is None:
@@ -78,7 +79,7 @@ def interrupting(interrupt: Callable[[], object]) -> Iterator[None]:
     ended = threading.Event()
 
     def watch() -> None:
-        while not ended.wait(STOPPING):
+        while not ended.wait(pause):
             late = deadline is not None and time.monotonic() >= deadline.end
             if late or (stopped is not None and stopped.is_set()):
                 interrupt()

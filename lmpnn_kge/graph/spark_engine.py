@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import secrets
 import tempfile
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lmpnn_kge.deadline import check_time, seconds_left
+from lmpnn_kge.deadline import check_time, interrupting
 from lmpnn_kge.errors import DatasetError, LmpnnError, QueryError, one_line
 from lmpnn_kge.graph.engine import Columns, Ints, Task
 from lmpnn_kge.graph.parquet import write_edges
@@ -31,6 +31,9 @@ LOCAL = "local[*]"
 
 #: Parts into which Spark divides the tables of a statement on one machine.
 PARTS = 4
+
+#: Seconds between two attempts to stop a statement whose time is over.
+STOPPING = 0.5
 
 
 class Spark:
@@ -87,6 +90,7 @@ class Spark:
     @contextmanager
     def _frame(self, task: Task) -> Iterator[DataFrame]:
         """The result of a statement, which Spark computes when the block reads it."""
+        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         from lmpnn_kge.graph.spark_sql import to_spark
@@ -100,7 +104,7 @@ class Spark:
             with self._stopped_in_time(tag):
                 self._frame_of(task.queries).createTempView(views["queries"])
                 yield self.session.sql(statement)
-        except PySparkException as error:
+        except (PySparkException, Py4JError) as error:
             check_time()
             raise QueryError(f"Spark cannot answer: {one_line(error)}") from error
         finally:
@@ -115,16 +119,11 @@ class Spark:
     @contextmanager
     def _stopped_in_time(self, tag: str) -> Iterator[None]:
         """Interrupt what Spark runs for this thread in the block when its time is over."""
-        seconds = seconds_left()
         self.session.addTag(tag)
-        timer = threading.Timer(seconds or 0, self.session.interruptTag, [tag])
-        timer.daemon = True
-        if seconds is not None:
-            timer.start()
         try:
-            yield
+            with interrupting(partial(self.session.interruptTag, tag), STOPPING):
+                yield
         finally:
-            timer.cancel()
             self.session.removeTag(tag)
 
 

@@ -14,8 +14,9 @@ def to_spark(statement: str, tables: Mapping[str, str]) -> str:
     for step in tree.find_all(exp.CTE):
         step.set("materialized", None)  # Spark decides by itself
     for table in tree.find_all(exp.Table):
-        if table.name in tables:
-            table.set("this", exp.to_identifier(tables[table.name]))
+        name = table.name
+        if name in tables:
+            table.set("this", exp.to_identifier(tables[name]))
             if not table.alias:  # columns are qualified with the name
-                table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
     return tree.sql(dialect="spark")
