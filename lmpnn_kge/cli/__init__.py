@@ -36,6 +36,7 @@ from lmpnn_kge.cli.serve import serve
 from lmpnn_kge.cli.split import split
 from lmpnn_kge.cli.table import table
 from lmpnn_kge.cli.text import Group
+from lmpnn_kge.cli.threads import wait_briefly
 from lmpnn_kge.cli.train import train
 from lmpnn_kge.cli.translate import translate
 from lmpnn_kge.errors import LmpnnError, QueryError, one_line, short
@@ -58,6 +59,7 @@ class _Main(Group):
     """
 
     def main(self, *arguments: Any, **options: Any) -> Any:
+        wait_briefly(os.environ)
         with nullcontext() if launched_rank() in (None, 0) else _silenced():
             return super().main(*arguments, **options)
 
