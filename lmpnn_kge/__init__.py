@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from lmpnn_kge.listener import Listener
     from lmpnn_kge.methods.ranks import Ranks
     from lmpnn_kge.methods.results import Results
-    from lmpnn_kge.queries.sample import sample_store
+    from lmpnn_kge.queries.hard import HARD_PRESET
+    from lmpnn_kge.queries.rules import Rules
+    from lmpnn_kge.queries.sample import BETAE_PRESET, sample_store
     from lmpnn_kge.queries.store import QueryStore
     from lmpnn_kge.query.parser import parse
     from lmpnn_kge.query.sparql.write import to_sparql
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from lmpnn_kge.runs.answer import Answer
     from lmpnn_kge.runs.ask import ask
     from lmpnn_kge.runs.baselines import evaluate_method
+    from lmpnn_kge.runs.facts import evaluate_facts
     from lmpnn_kge.runs.predict import predict
     from lmpnn_kge.runs.predictions import Prediction, Predictions
     from lmpnn_kge.runs.pretrain import pretrain
@@ -56,6 +59,8 @@ __version__ = "0.1.0"
 
 #: Every public name with its module.
 _MODULES = {
+    "BETAE_PRESET": "queries.sample",
+    "HARD_PRESET": "queries.hard",
     "Answer": "runs.answer",
     "BackboneError": "errors",
     "CalibrationError": "errors",
@@ -76,11 +81,13 @@ _MODULES = {
     "Ranks": "methods.ranks",
     "Results": "methods.results",
     "Run": "runs.run",
+    "Rules": "queries.rules",
     "RunError": "errors",
     "TimeLimitError": "errors",
     "ask": "runs.ask",
     "backbone_class": "backbones.discovery",
     "compare_ranks": "reports.comparison",
+    "evaluate_facts": "runs.facts",
     "evaluate_method": "runs.baselines",
     "make_table": "tables.make",
     "open_backbone": "backbones.open",
@@ -103,6 +110,8 @@ _MODULES = {
 _RENAMED = {"LibkgeDataset": "KnowledgeGraph", "load_backbone": "backbone_class"}
 
 __all__ = [
+    "BETAE_PRESET",
+    "HARD_PRESET",
     "Answer",
     "BackboneError",
     "CalibrationError",
@@ -122,6 +131,7 @@ __all__ = [
     "Ranking",
     "Ranks",
     "Results",
+    "Rules",
     "Run",
     "RunError",
     "TimeLimitError",
@@ -129,6 +139,7 @@ __all__ = [
     "ask",
     "backbone_class",
     "compare_ranks",
+    "evaluate_facts",
     "evaluate_method",
     "make_table",
     "open_backbone",
