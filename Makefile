@@ -18,7 +18,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 extras: $(EXTRAS)
 
 $(EXTRAS): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,rdf,frames,zst]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,rdf,frames,zst,tensorboard,wandb,mlflow,tune]'
 	touch $@
 
 lint: $(INSTALLED)

@@ -14,6 +14,7 @@ ROOMS = [
     "leftovers",
     "files",
     "listener",
+    "tracker",
     "once",
     "deadline",
     "notebook",
@@ -31,6 +32,7 @@ ROOMS = [
     "runs",
     "reports",
     "tables",
+    "tuning",
     "testing",
     "scaffold",
     "demo",
@@ -40,8 +42,8 @@ ROOMS = [
 ]
 #: Rooms that must work without torch, and what they may not import.
 TORCH_FREE = {
-    "errors", "leftovers", "files", "listener", "once", "deadline", "notebook", "settings", "query",
-    "graph", "queries", "plugin", "reports", "",
+    "errors", "leftovers", "files", "listener", "tracker", "once", "deadline", "notebook",
+    "settings", "query", "graph", "queries", "plugin", "reports", "",
 }  # fmt: skip
 
 PACKAGE = ROOT / "lmpnn_kge"

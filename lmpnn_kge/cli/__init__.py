@@ -32,8 +32,10 @@ from lmpnn_kge.cli.sample import sample
 from lmpnn_kge.cli.split import split
 from lmpnn_kge.cli.table import table
 from lmpnn_kge.cli.text import Group
+from lmpnn_kge.cli.trackers import trackers
 from lmpnn_kge.cli.train import train
 from lmpnn_kge.cli.translate import translate
+from lmpnn_kge.cli.tune import tune
 from lmpnn_kge.errors import LmpnnError, QueryError, one_line, short
 
 #: The longest message, in characters: it may repeat what a user typed, or what a file holds.
@@ -99,6 +101,6 @@ def main() -> None:
 
 for command in (
     answer, ask, backbones, config, demo, draw, evaluate, graph, inspect, loaders, predict,
-    pretrain, queries, report, sample, split, table, train, translate,
+    pretrain, queries, report, sample, split, table, trackers, train, translate, tune,
 ):  # fmt: skip
     main.add_command(command)
