@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from lmpnn_kge.runs.run import Run
     from lmpnn_kge.runs.train import train
     from lmpnn_kge.tables.make import make_table
+    from lmpnn_kge.tuning.tune import tune
 
 __version__ = "0.1.0"
 
@@ -95,6 +96,7 @@ _MODULES = {
     "time_limit": "deadline",
     "to_sparql": "query.sparql.write",
     "train": "runs.train",
+    "tune": "tuning.tune",
     "write_checkpoint": "backbones.libkge.write",
     "write_report": "reports.report",
 }
@@ -143,6 +145,7 @@ __all__ = [
     "time_limit",
     "to_sparql",
     "train",
+    "tune",
     "write_checkpoint",
     "write_report",
 ]
