@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from lmpnn_kge.runs.run import Run
     from lmpnn_kge.runs.train import train
     from lmpnn_kge.tables.make import make_table
+    from lmpnn_kge.tuning.tune import tune
 
 __version__ = "0.1.0"
 
@@ -102,6 +103,7 @@ _MODULES = {
     "time_limit": "deadline",
     "to_sparql": "query.sparql.write",
     "train": "runs.train",
+    "tune": "tuning.tune",
     "write_checkpoint": "backbones.libkge.write",
     "write_report": "reports.report",
 }
@@ -154,6 +156,7 @@ __all__ = [
     "time_limit",
     "to_sparql",
     "train",
+    "tune",
     "write_checkpoint",
     "write_report",
 ]

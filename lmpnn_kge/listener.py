@@ -20,6 +20,7 @@ class Epoch:
     learning_rate: float
     queries_per_second: float | None
     valid: Mapping[str, float] = field(default_factory=dict)  # main metrics, as fractions
+    value: float | None = None  # what training maximises, if it was validated
 
 
 class Listener:
@@ -39,6 +40,28 @@ class Listener:
 
     def epoch(self, epoch: Epoch) -> None:
         """An epoch is finished and saved."""
+
+
+class PassingListener(Listener):
+    """Passes everything on to another listener; subclass it to do more."""
+
+    def __init__(self, listener: Listener):
+        self.listener = listener
+
+    def note(self, text: str) -> None:
+        self.listener.note(text)
+
+    def start(self, folder: Path, facts: Mapping[str, str]) -> None:
+        self.listener.start(folder, facts)
+
+    def begin(self, task: str, total: int | None = None, done: int = 0) -> None:
+        self.listener.begin(task, total, done)
+
+    def advance(self, steps: int = 1, detail: Detail | None = None) -> None:
+        self.listener.advance(steps, detail)
+
+    def epoch(self, epoch: Epoch) -> None:
+        self.listener.epoch(epoch)
 
 
 SILENT = Listener()

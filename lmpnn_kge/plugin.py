@@ -1,4 +1,4 @@
-"""The names for plugin authors: the backbone contract, the hook marker and tools to read files.
+"""The names for plugin authors: the contracts, the hook marker and tools to read files.
 
 Names that need torch are imported on first use, so that plugins can be listed without it.
 """
@@ -18,7 +18,8 @@ from lmpnn_kge.backbones.kernels import (
 )
 from lmpnn_kge.backbones.libkge.model import LibkgeModel
 from lmpnn_kge.backbones.messages import EQUAL, ScoreType
-from lmpnn_kge.errors import BackboneError, CheckpointError
+from lmpnn_kge.errors import BackboneError, CheckpointError, PluginError
+from lmpnn_kge.tracker import Tracker
 
 if TYPE_CHECKING:
     from lmpnn_kge.backbones.checkpoint import Checkpoint, Validation
@@ -34,7 +35,9 @@ __all__ = [
     "CheckpointError",
     "LibkgeCheckpoint",
     "LibkgeModel",
+    "PluginError",
     "ScoreType",
+    "Tracker",
     "Validation",
     "backbone_name",
     "complex_product",

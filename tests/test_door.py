@@ -19,6 +19,8 @@ HEAVY = {"torch", "duckdb", "numpy", "matplotlib", "safetensors"}
         ["backbones", "check", "--help"],
         ["backbones", "new", "--help"],
         ["loaders"],
+        ["trackers"],
+        ["tune", "--help"],
         ["inspect", "--help"],
         ["train", "--help"],
         ["evaluate", "--help"],

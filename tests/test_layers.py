@@ -14,6 +14,7 @@ ROOMS = [
     "leftovers",
     "files",
     "listener",
+    "tracker",
     "once",
     "deadline",
     "processes",
@@ -32,6 +33,7 @@ ROOMS = [
     "runs",
     "reports",
     "tables",
+    "tuning",
     "testing",
     "scaffold",
     "demo",
@@ -42,8 +44,8 @@ ROOMS = [
 ]
 #: Rooms that must work without torch, and what they may not import.
 TORCH_FREE = {
-    "errors", "leftovers", "files", "listener", "once", "deadline", "notebook", "settings", "query",
-    "graph", "queries", "plugin", "reports", "",
+    "errors", "leftovers", "files", "listener", "tracker", "once", "deadline", "notebook",
+    "settings", "query", "graph", "queries", "plugin", "reports", "",
 }  # fmt: skip
 
 PACKAGE = ROOT / "lmpnn_kge"

@@ -1,7 +1,8 @@
 """Plugins: found by their metadata, imported by name, isolated from each other.
 
-A backbone is an entry point in the group `lmpnn_kge.backbones`. A loader, which reads files, is an
-entry point in the group `lmpnn_kge.loaders`. The name of the entry point is the plugin's name.
+A backbone is an entry point in the group `lmpnn_kge.backbones`, a loader, which reads files, in the
+group `lmpnn_kge.loaders`, and a tracker, which records trainings, in the group
+`lmpnn_kge.trackers`. The name of the entry point is the plugin's name.
 """
 
 from __future__ import annotations
@@ -22,12 +23,21 @@ from lmpnn_kge.backbones import hookspecs
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.messages import ScoreType
 from lmpnn_kge.errors import CheckpointError, PluginError, choices, short
+from lmpnn_kge.tracker import Tracker
 
 if TYPE_CHECKING:
     from lmpnn_kge.backbones.checkpoint import Checkpoint
 
 GROUP = "lmpnn_kge.backbones"
 LOADERS = "lmpnn_kge.loaders"
+TRACKERS = "lmpnn_kge.trackers"
+
+#: What the plugins of a group are called, and the hook that they implement.
+KINDS = {
+    GROUP: ("backbone", "lmpnn_kge_backbone"),
+    LOADERS: ("loader", "lmpnn_kge_load"),
+    TRACKERS: ("tracker", "lmpnn_kge_tracker"),
+}
 
 
 @dataclass(frozen=True)
@@ -52,17 +62,28 @@ class Plugin:
         return self.entry.dist is not None and self.entry.dist.name == "lmpnn-kge"
 
     def __str__(self) -> str:
-        return f"{'loader' if self.entry.group == LOADERS else 'backbone'} {self.name!r}"
+        return f"{KINDS[self.entry.group][0]} {self.name!r}"
 
     def load(self) -> type[Backbone]:
         """Import a backbone and return its class; PluginError if the plugin is broken."""
-        with self._isolated():
+        with self.isolated():
             return _backbone_of(self.entry)
 
     def load_hook(self) -> Callable[..., Any]:
-        """Import a loader and return its hook; PluginError if the plugin is broken."""
-        with self._isolated():
-            return _load_hook_of(self.entry)
+        """Import a loader or tracker and return its hook; PluginError if the plugin is broken."""
+        with self.isolated():
+            return _hook_of(self.entry)
+
+    def load_tracker(self) -> type[Tracker]:
+        """Import a tracker and return its class; PluginError if it is broken or lacks a package."""
+        with self.isolated(PluginError):
+            tracker = _hook_of(self.entry)()
+            if not (isinstance(tracker, type) and issubclass(tracker, Tracker)):
+                raise TypeError(
+                    f"hook lmpnn_kge_tracker of {self.entry.value} must return a subclass of "
+                    f"Tracker, not {short(tracker)}"
+                )
+            return tracker
 
     def read(self, file: Path) -> Checkpoint | None:
         """Read a file with a loader; None if the file is not in its format.
@@ -71,8 +92,8 @@ class Plugin:
         """
         from lmpnn_kge.backbones.checkpoint import Checkpoint
 
-        with self._isolated(CheckpointError):
-            checkpoint = _load_hook_of(self.entry)(file=file)
+        with self.isolated(CheckpointError):
+            checkpoint = _hook_of(self.entry)(file=file)
             if not isinstance(checkpoint, Checkpoint | None):
                 raise TypeError(
                     f"hook lmpnn_kge_load of {self.entry.value} must return a Checkpoint or None, "
@@ -81,7 +102,7 @@ class Plugin:
             return checkpoint
 
     @contextmanager
-    def _isolated(self, passing: type[BaseException] = KeyboardInterrupt) -> Iterator[None]:
+    def isolated(self, passing: type[BaseException] = KeyboardInterrupt) -> Iterator[None]:
         """Turn everything that foreign code raises into PluginError, except for `passing`."""
         if self.rivals:
             raise PluginError(
@@ -106,10 +127,11 @@ def _hooks_of(entry: EntryPoint) -> pluggy.HookRelay:
     return manager.hook
 
 
-def _load_hook_of(entry: EntryPoint) -> Callable[..., Any]:
-    hook = _hooks_of(entry).lmpnn_kge_load
+def _hook_of(entry: EntryPoint) -> Callable[..., Any]:
+    _, name = KINDS[entry.group]
+    hook: pluggy.HookCaller = getattr(_hooks_of(entry), name)
     if not hook.get_hookimpls():
-        raise TypeError(f"{entry.value} has no hook lmpnn_kge_load")
+        raise TypeError(f"{entry.value} has no hook {name}")
     return hook
 
 
@@ -157,11 +179,20 @@ def first_backbone() -> str:
 
 def backbone_class(name: str) -> type[Backbone]:
     """Import one backbone and return its class; no other plugin is imported."""
-    plugins = {plugin.name: plugin for plugin in discover()}
+    return _find(name, GROUP).load()
+
+
+def find_tracker(name: str) -> Plugin:
+    """The tracker of a name; nothing is imported."""
+    return _find(name, TRACKERS)
+
+
+def _find(name: str, group: str) -> Plugin:
+    plugins, (kind, _) = {plugin.name: plugin for plugin in discover(group)}, KINDS[group]
     if name not in plugins:
-        valid = choices(name, plugins, if_none="no backbone is installed")
-        raise PluginError(f"no backbone is called {name!r}; {valid}")
-    return plugins[name].load()
+        valid = choices(name, plugins, if_none=f"no {kind} is installed")
+        raise PluginError(f"no {kind} is called {name!r}; {valid}")
+    return plugins[name]
 
 
 def backbone_name(backbone: type[Backbone]) -> str:

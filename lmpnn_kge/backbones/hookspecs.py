@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from lmpnn_kge.backbones.checkpoint import Checkpoint
     from lmpnn_kge.backbones.contract import Backbone
+    from lmpnn_kge.tracker import Tracker
 
 #: The project name by which pluggy matches specifications and implementations.
 PROJECT = "lmpnn_kge"
@@ -30,3 +31,8 @@ def lmpnn_kge_load(file: Path) -> Checkpoint | None:
 
     Raise CheckpointError if it is in this format but cannot be used.
     """
+
+
+@hookspec(firstresult=True)
+def lmpnn_kge_tracker() -> type[Tracker] | None:
+    """Return the tracker class that this plugin provides; PluginError names a missing package."""

@@ -37,8 +37,10 @@ from lmpnn_kge.cli.split import split
 from lmpnn_kge.cli.table import table
 from lmpnn_kge.cli.text import Group
 from lmpnn_kge.cli.threads import wait_briefly
+from lmpnn_kge.cli.trackers import trackers
 from lmpnn_kge.cli.train import train
 from lmpnn_kge.cli.translate import translate
+from lmpnn_kge.cli.tune import tune
 from lmpnn_kge.errors import LmpnnError, QueryError, one_line, short
 from lmpnn_kge.processes import job, launched_rank
 
@@ -141,6 +143,6 @@ def main(ctx: click.Context) -> None:
 
 for command in (
     answer, ask, backbones, config, demo, draw, evaluate, graph, inspect, loaders, predict,
-    pretrain, queries, report, sample, serve, split, table, train, translate,
+    pretrain, queries, report, sample, serve, split, table, trackers, train, translate, tune,
 ):  # fmt: skip
     main.add_command(command)

@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lmpnn_kge.errors import LmpnnError, printable
+from lmpnn_kge.errors import printable
 from lmpnn_kge.listener import Detail, Epoch, Listener
 from lmpnn_kge.processes import current
 
@@ -27,7 +27,7 @@ BEAT = 30.0
 
 
 @contextmanager
-def terminal(*, tensorboard: bool = False) -> Iterator[TerminalListener]:
+def terminal() -> Iterator[TerminalListener]:
     """A listener that shows progress while the block runs."""
     from rich.console import Console
     from rich.progress import (
@@ -38,8 +38,6 @@ def terminal(*, tensorboard: bool = False) -> Iterator[TerminalListener]:
         TimeRemainingColumn,
     )
 
-    # An error before the work begins; of the processes of a job, the first one writes.
-    writer = _tensorboard() if tensorboard and current().first else None
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}", markup=False),  # a type may be called [/b]
@@ -48,7 +46,7 @@ def terminal(*, tensorboard: bool = False) -> Iterator[TerminalListener]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        listener = TerminalListener(progress, writer)
+        listener = TerminalListener(progress)
         with _heartbeat(listener) if progress.disable else nullcontext():
             try:
                 yield listener
@@ -77,7 +75,7 @@ def _heartbeat(listener: TerminalListener) -> Iterator[None]:
 class TerminalListener(Listener):
     """Shows what long work does."""
 
-    def __init__(self, progress: Progress, writer: Any = None):
+    def __init__(self, progress: Progress):
         self.progress = progress
         self.folder: Path | None = None  # of the training that was started last
         self.facts: Mapping[str, str] = {}
@@ -85,8 +83,6 @@ class TerminalListener(Listener):
         self.task, self.done = "", 0
         self.total: int | None = None
         self.glanced = self.printed = 0.0
-        self.writer: Any = writer  # TensorBoard's class
-        self.board: Any = None  # and its file
 
     def line(self, text: str) -> None:
         """Print a line, above the bar if there is one; a terminal wraps it between words."""
@@ -104,8 +100,6 @@ class TerminalListener(Listener):
                 self.line(f"{name:<9} {text}")
         self.facts = facts
         self.line(f"{'run':<9} {folder}")
-        if self.writer is not None:
-            self.board = self.writer(str(folder / "tensorboard"))
 
     def begin(self, task: str, total: int | None = None, done: int = 0) -> None:
         self.task, self.done, self.total = printable(task), done, total
@@ -146,17 +140,3 @@ class TerminalListener(Listener):
         if epoch.valid:
             text += "  valid " + " ".join(f"{k} {100 * v:.1f}" for k, v in epoch.valid.items())
         self.line(text)
-        if self.board is not None:
-            scalars = {"loss": epoch.loss, "learning_rate": epoch.learning_rate}
-            scalars |= {f"valid/{name}": value for name, value in epoch.valid.items()}
-            for name, value in scalars.items():
-                self.board.add_scalar(name, value, epoch.number)
-            self.board.flush()
-
-
-def _tensorboard() -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise LmpnnError("--tensorboard needs `pip install lmpnn-kge[tensorboard]`") from error
-    return SummaryWriter

@@ -36,7 +36,14 @@ from lmpnn_kge.errors import printable
 @seed_option
 @device_option
 @click.option("--resume", is_flag=True, help="Continue the run in the run folder, if there is one.")
-@click.option("--tensorboard", is_flag=True, help="Write curves to RUN/tensorboard.")
+@click.option(
+    "--track",
+    multiple=True,
+    metavar="NAME",
+    help="Record the training with a tracker: tensorboard, wandb, mlflow or another one (see "
+    "`trackers`); can be repeated.",
+)
+@click.option("--tensorboard", is_flag=True, help="Short for --track tensorboard.")
 def train(
     backbone: str | None,
     checkpoint: str | None,
@@ -49,6 +56,7 @@ def train(
     seed: int | None,
     device: str,
     resume: bool,
+    track: tuple[str, ...],
     tensorboard: bool,
 ) -> None:
     """Train LMPNN on a checkpoint, test it, and print MRR and Hits by query type.
@@ -61,7 +69,8 @@ def train(
 
     if checkpoint is None and not (resume and out is not None):
         raise click.UsageError("give --checkpoint FILE, or --resume with --out RUN")
-    with terminal(tensorboard=tensorboard) as listener:
+    trackers = [*track, *(["tensorboard"] if tensorboard else [])]
+    with terminal() as listener:
         try:
             run = train_run(
                 checkpoint,
@@ -73,6 +82,7 @@ def train(
                 out=out,
                 device=device,
                 resume=resume,
+                track=trackers,
                 listener=listener,
             )
         except (Interrupted, KeyboardInterrupt) as error:
@@ -80,7 +90,7 @@ def train(
                 raise
             options = ["--resume", "--out", str(listener.folder)]
             options += [] if device == "auto" else ["--device", device]
-            options += ["--tensorboard"] if tensorboard else []
+            options += [word for name in trackers for word in ("--track", name)]
             saved = " and saved" if isinstance(error, Interrupted) else ""
             click.echo(f"stopped{saved}; continue with: {command_line('train', *options)}")
             sys.exit(130)

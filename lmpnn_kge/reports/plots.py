@@ -85,6 +85,29 @@ def _valid_curves(axes: Axes, curves: Sequence[Curve]) -> list[Line2D]:
     return [Line2D([], [], color=INK, linestyle=dashes[name], label=name) for name in names]
 
 
+def plot_trials(values: Sequence[tuple[float, bool]], default: float) -> str:
+    """The mean MRR of every trial on valid, whether it was stopped early, and the best so far."""
+    with _plotting():
+        figure = _figure(3.2)
+        axes = figure.subplots()
+        axes.set(xlabel="trial", ylabel="mean MRR on valid, percent")
+        complete = {n: 100 * v for n, (v, pruned) in enumerate(values, 1) if not pruned}
+        pruned = {n: 100 * v for n, (v, stopped) in enumerate(values, 1) if stopped}
+        axes.plot([*complete], [*complete.values()], "o", color=_colour(0), label="trial")
+        if pruned:
+            axes.plot([*pruned], [*pruned.values()], "x", color=_colour(6), label="stopped early")
+        best = 100 * default
+        steps = []
+        for number in range(1, len(values) + 1):
+            best = max(best, complete.get(number, best))
+            steps.append(best)
+        axes.step(range(1, len(values) + 1), steps, where="post", color=_colour(0), label="best")
+        axes.axhline(100 * default, color=INK, linestyle=DASHES[1], label="to begin with")
+        axes.locator_params(axis="x", integer=True)
+        _legend(figure, *axes.get_legend_handles_labels())
+        return _svg(figure)
+
+
 def plot_types(
     types: Sequence[str], rows: Mapping[str, Values], marks: Mapping[str, Values] | None = None
 ) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmpnn_kge.methods.calibration import Reliability
-from lmpnn_kge.methods.origin import QuerySet
+from lmpnn_kge.methods.query_set import QuerySet
 from lmpnn_kge.methods.results import AVERAGES, columns_of
 from lmpnn_kge.methods.text_table import NONE, Cell, Table, percent
 from lmpnn_kge.query.patterns import BETAE

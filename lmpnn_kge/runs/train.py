@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from lmpnn_kge.runs.inputs import Inputs, gather, queries_beside
 from lmpnn_kge.runs.kept import TEST
 from lmpnn_kge.runs.moved import find_moved, precision
 from lmpnn_kge.runs.run import Run
+from lmpnn_kge.runs.tracking import check_trackers, tracked
 from lmpnn_kge.settings.files import DEFAULT, load_config
 from lmpnn_kge.settings.kinds import TrainSettings
 from lmpnn_kge.training.folder import RUN, RunFolder, check_new, is_run
@@ -40,16 +41,18 @@ def train(
     out: str | Path | None = None,
     device: str = "auto",
     resume: bool = False,
+    track: Sequence[str] = (),
     listener: Listener = SILENT,
 ) -> Run:
     """Train LMPNN on a checkpoint, in a run folder, and test the best network once.
 
     resume continues the run in that folder, if there is one, to the same result as if it had not
-    been stopped: bit for bit on a CPU.
+    been stopped: bit for bit on a CPU. track has the names of trackers that record the training.
     """
     # Whatever can be wrong is found before the queries are sampled, which may take long.
     wanted = load_config(DEFAULT if config is None else config, settings)
     choose_device(device)
+    check_trackers(track)
     before = None
     if resume and out is not None and (checkpoint is None or is_run(out, RUN)):
         before = RunFolder.open(out, RUN)
@@ -71,7 +74,11 @@ def train(
         before = RunFolder.open(out, RUN)
     if before is not None and config is None:  # settings that are not given stay as they were
         wanted = changed_settings(before.settings, wanted, settings or {})
-    return train_on(inputs, wanted, out, device=device, resume=resume, listener=listener)
+    with tracked(track, listener) as tracking:
+        heard = tracking if track else listener
+        run = train_on(inputs, wanted, out, device=device, resume=resume, listener=heard)
+        tracking.finish(run.folder.path, run.results)
+    return run
 
 
 def _recorded_queries(
@@ -91,9 +98,13 @@ def train_on(
     *,
     device: str = "auto",
     resume: bool = False,
+    test: bool = True,
     listener: Listener = SILENT,
 ) -> Run:
-    """`train` with complete settings, on inputs that are gathered already."""
+    """`train` with complete settings, on inputs that are gathered already.
+
+    Without test, the test queries are not looked at.
+    """
     chosen = choose_device(device)
     train_queries = inputs.training_queries()
     splits = inputs.store.splits
@@ -109,9 +120,9 @@ def train_on(
         task = LmpnnTask(model, folder.settings, train_queries, splits.get("valid", {}), dtype)
         Loop(task, folder).train(listener)
         run = _loaded(model, folder, inputs)
-        test = splits.get("test", {})
+        tests = splits.get("test", {}).values()
         untested = current().any(current().first and not folder.has(TEST))
-        if untested and any(len(queries.hard.values) for queries in test.values()):
+        if test and untested and any(len(queries.hard.values) for queries in tests):
             results = run.evaluate("test", queries=inputs.store, listener=listener)
             folder.write_json(TEST, results.to_json())
     return run

@@ -18,7 +18,7 @@ from lmpnn_kge.device import choose_device
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.files import check_target, write_file
 from lmpnn_kge.listener import SILENT, Listener
-from lmpnn_kge.methods.origin import QuerySet
+from lmpnn_kge.methods.query_set import QuerySet
 from lmpnn_kge.methods.results import Results, compare, percent_table
 from lmpnn_kge.methods.text_table import Table
 from lmpnn_kge.reports.published import ABLATION, BACKBONES, BEST, Published, published

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lmpnn_kge.listener import Detail, Listener
+from lmpnn_kge.listener import Detail, Listener, PassingListener
 from lmpnn_kge.processes import current
 
 
@@ -43,16 +43,14 @@ def interruptions() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-class InterruptibleListener(Listener):
+class InterruptibleListener(PassingListener):
     """Passes progress on, and raises Interrupted when the work should stop."""
 
     def __init__(self, listener: Listener, interrupted: Callable[[], bool]):
-        self.listener, self.interrupted = listener, interrupted
-
-    def begin(self, task: str, total: int | None = None, done: int = 0) -> None:
-        self.listener.begin(task, total, done)
+        super().__init__(listener)
+        self.interrupted = interrupted
 
     def advance(self, steps: int = 1, detail: Detail | None = None) -> None:
         if self.interrupted():
             raise Interrupted
-        self.listener.advance(steps, detail)
+        super().advance(steps, detail)

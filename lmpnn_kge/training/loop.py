@@ -176,6 +176,7 @@ class Loop(Generic[B]):
             self._learning_rate(),
             speed,
             {} if validation is None else validation.headline,
+            None if validation is None else validation.value,
         )
         record: dict[str, Any] = {
             "epoch": epoch.number,

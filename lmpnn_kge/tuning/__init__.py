@@ -1,0 +1,1 @@
+"""Tuning: settings that are searched for on valid, and tested once."""
