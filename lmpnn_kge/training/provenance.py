@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmpnn_kge.errors import short
+from lmpnn_kge.files import open_file
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 def file_hash(file: str | Path) -> str:
     """The SHA-256 of a file."""
-    with Path(file).open("rb") as stream:
+    with open_file(file) as stream:
         digest = hashlib.sha256()
         while part := stream.read(2**20):
             digest.update(part)
