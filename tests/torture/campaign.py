@@ -39,6 +39,8 @@ class Campaign(ABC):
     weight: float = 1
     #: Whether the cases may start processes.
     spawns: bool = False
+    #: The seed of the siege, for the order of cases that can all be tried.
+    seed: int = 0
 
     def prepare(self, inputs: Path) -> None:  # noqa: B027  # not every campaign has inputs
         """Write the sound inputs that the cases start from."""

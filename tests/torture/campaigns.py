@@ -6,10 +6,13 @@ from .damage import Betae, Datasets, Runs, Safetensors, Stores
 from .formulas import Formulas
 from .kills import FullDisk, KilledDemo, Kills
 from .places import Places
+from .surroundings import Signals, Surroundings
+from .texts import Texts
 from .threads import Threads
 from .together import TwoProcesses, Vanishing
 
 CAMPAIGNS: tuple[Campaign, ...] = (
-    Checkpoints(), Safetensors(), Stores(), Runs(), Betae(), Datasets(), Formulas(), Places(),
-    Kills(), FullDisk(), KilledDemo(), TwoProcesses(), Vanishing(), Threads(),
+    Checkpoints(), Safetensors(), Stores(), Runs(), Betae(), Datasets(), Texts(), Formulas(),
+    Places(), Surroundings(), Kills(), Signals(), FullDisk(), KilledDemo(), TwoProcesses(),
+    Vanishing(), Threads(),
 )  # fmt: skip
