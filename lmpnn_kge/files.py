@@ -1,4 +1,4 @@
-"""Atomic writes: a file or folder appears complete or not at all (write aside, then rename)."""
+"""Files: read if they really are files; written complete or not at all (aside, then renamed)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,59 @@ import filecmp
 import hashlib
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from lmpnn_kge.errors import FileError, one_line, short
 from lmpnn_kge.leftovers import OLD, aside, claimed, lock, remove_leftovers, restore
+
+#: Bytes of the largest file of names, settings or facts.
+MOST_BYTES = 1 << 30
+
+
+def open_file(path: str | Path) -> BinaryIO:
+    """Open a file to read; OSError for a pipe or a device, which may never begin or never end."""
+    return open(path, "rb", opener=_open_regular)
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The content of a file that describes something; OSError if it is far too large for that."""
+    with open_file(path) as stream:
+        if os.fstat(stream.fileno()).st_size > MOST_BYTES:
+            raise OSError(errno.EFBIG, f"It is larger than {MOST_BYTES:,} bytes", str(path))
+        return stream.read()
+
+
+def read_text(path: str | Path) -> str:
+    """The same as text in UTF-8, with any kind of line ends."""
+    return read_bytes(path).decode().replace("\r\n", "\n").replace("\r", "\n")
+
+
+def check_regular(path: str | Path) -> None:
+    """OSError unless a path is a file that can be opened by others."""
+    _check_mode(os.stat(path).st_mode, path)
+
+
+def _open_regular(path: str, flags: int) -> int:
+    # Without O_NONBLOCK, to open a pipe would wait for somebody who writes to it.
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    try:
+        _check_mode(os.fstat(descriptor).st_mode, path)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _check_mode(mode: int, path: str | Path) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "It is a pipe or a device, not a file", str(path))
 
 
 def never(folder: Path) -> bool:
@@ -213,7 +259,7 @@ def distinct_names(paths: Sequence[Path]) -> list[str]:
 
 def file_hash(file: str | Path) -> str:
     """The SHA-256 of a file."""
-    with Path(file).open("rb") as stream:
+    with open_file(file) as stream:
         digest = hashlib.sha256()
         while part := stream.read(2**20):
             digest.update(part)

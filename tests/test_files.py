@@ -1,16 +1,21 @@
-"""Atomic writes: a file or folder appears complete or not at all, and nothing else is lost."""
+"""Files are read if they are files, and written complete or not at all; nothing else is lost."""
 
 import os
 from pathlib import Path
 
 import pytest
 
+from lmpnn_kge import files
 from lmpnn_kge.errors import FileError
 from lmpnn_kge.files import (
     atomic_folder,
     check_file,
+    check_regular,
     check_target,
     distinct_names,
+    open_file,
+    read_bytes,
+    read_text,
     relative,
     write_file,
 )
@@ -363,3 +368,25 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
 def test_a_file_needs_a_name(here, name):
     with pytest.raises(FileError, match="is a folder; name a file"):
         write_file(b"content", Path(name))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_only_files_are_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path(os.devnull)):
+        for read in (open_file, read_bytes, read_text, check_regular):
+            with pytest.raises(OSError, match="a pipe or a device, not a file"):
+                read(path)  # and does not wait for somebody who writes
+    with pytest.raises(IsADirectoryError):
+        open_file(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        check_regular(tmp_path / "nothing")
+
+
+def test_text_is_read_with_any_line_ends_unless_it_is_too_large(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.write_bytes("é\r\nb\rc\n".encode())
+    assert read_text(file) == "é\nb\nc\n"
+    monkeypatch.setattr(files, "MOST_BYTES", 7)
+    with pytest.raises(OSError, match="larger than 7 bytes"):
+        read_text(file)

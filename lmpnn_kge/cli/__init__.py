@@ -99,8 +99,7 @@ class _Main(Group):
             # broken pipe, which ends a command silently, is without a number.
             if error.errno in (None, errno.EPIPE):
                 raise
-            path = "standard output" if error.filename is None else short(str(error.filename))
-            raise _Mistake(f"{path}: {error.strerror}") from error
+            raise _Mistake(f"{_place(error)}: {error.strerror}") from error
         except (MemoryError, RuntimeError) as error:  # torch raises a RuntimeError
             if isinstance(error, RuntimeError) and not NO_MEMORY.search(str(error)):
                 raise
@@ -113,6 +112,14 @@ class _Main(Group):
 def _silenced() -> Iterator[None]:
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
         yield
+
+
+def _place(error: OSError) -> str:
+    """What the system refuses: a file, or one of the two things without a name."""
+    if error.filename is not None:
+        return short(str(error.filename))
+    # Nothing that is written to can be missing, but the current folder may have been removed.
+    return "the current folder" if error.errno == errno.ENOENT else "standard output"
 
 
 def _shortened(error: click.UsageError) -> click.UsageError:

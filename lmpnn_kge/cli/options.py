@@ -14,6 +14,7 @@ import click
 
 from lmpnn_kge.deadline import TIMEOUT
 from lmpnn_kge.errors import FileError, LmpnnError, one_line, short
+from lmpnn_kge.files import read_text
 
 if TYPE_CHECKING:
     from lmpnn_kge.methods.results import Results
@@ -170,7 +171,7 @@ def _named_results(text: str) -> tuple[str, Results]:
     if not (name and equals and file):
         raise click.UsageError(f"--beside {short(text)!r} is not of the form NAME=FILE")
     try:
-        content = json.loads(Path(file).read_text(encoding="utf-8"))
+        content = json.loads(read_text(file))
     except (OSError, ValueError, RecursionError) as error:
         raise LmpnnError(f"{file} cannot be read: {one_line(error)}") from error
     return name, Results.from_json(content, file)

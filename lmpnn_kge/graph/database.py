@@ -86,13 +86,13 @@ class Database:
             )
         )
         witnesses: list[list[Witness]] = [[] for _ in answers]
-        values = [columns[f"w{place}"] for place in range(len(columns) - 3)]
-        for row, (query, number) in enumerate(zip(columns["q"], columns["disjunct"], strict=True)):
+        found = (columns[name].tolist() for name in ("q", "disjunct", "entities"))
+        for query, number, entities in zip(*found, strict=True):
             if len(witnesses[query]) < limit:
-                bound = disjuncts[number].bound
-                entities = (int(column[row]) for column in values[: len(bound)])
-                entity_of = {FREE: int(answers[query]), **dict(zip(bound, entities, strict=True))}
-                witnesses[query].append(Witness(disjuncts[number], entity_of))
+                values = map(int, entities)
+                bound = dict(zip(disjuncts[number].bound, values, strict=True))
+                witness = Witness(disjuncts[number], {FREE: int(answers[query]), **bound})
+                witnesses[query].append(witness)
         return witnesses
 
     def _run(

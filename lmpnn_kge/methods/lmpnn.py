@@ -8,12 +8,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lmpnn_kge.errors import RunError
+from lmpnn_kge.errors import QueryError, RunError
 from lmpnn_kge.lmpnn.network import Lmpnn
-from lmpnn_kge.lmpnn.wiring import wire
+from lmpnn_kge.lmpnn.wiring import Wiring, wire
 from lmpnn_kge.methods.method import Scores
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.settings.kinds import ConstantsMode, TrainSettings, UnionMode
+
+#: Layers of a formula that is deeper than any that a network is trained on.
+DEEP = 16
 
 
 @dataclass(frozen=True)
@@ -43,16 +46,27 @@ class LmpnnMethod:
     def answer(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Scores:
         """Embed all queries at once, and score them when asked."""
         embeddings = self.embed(pattern, constants, relations)
-        if not embeddings.isfinite().all():
+        finite = bool(embeddings.isfinite().all())
+        layers = max(len(wiring.layers) for wiring in self._wirings(pattern))
+        if layers > DEEP and not (finite and embeddings.any(dim=-1).all()):
+            raise QueryError(
+                f"the network applies its layer {layers} times to a formula this long, and numbers "
+                "grow or shrink beyond what they can hold; ask with --method search (in Python: "
+                "method='search'), or shorten the formula"
+            )
+        if not finite:
             raise RunError("answer embeddings are not finite: the network or the table is broken")
         return lambda rows, out=None: self.score(embeddings[:, rows], out)
 
     @torch.inference_mode()
     def embed(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Tensor:
         """Queries [n, c] and [n, r] -> [disjuncts, n, d], of length 1."""
-        wirings = wire(pattern, self.union, self.depth_shift, self.constants)
+        wirings = self._wirings(pattern)
         embeddings = [self.model(wiring, constants, relations) for wiring in wirings]
         return F.normalize(torch.stack(embeddings), dim=-1)
+
+    def _wirings(self, pattern: Pattern) -> tuple[Wiring, ...]:
+        return wire(pattern, self.union, self.depth_shift, self.constants)
 
     @torch.inference_mode()
     def score(self, embeddings: Tensor, out: Tensor | None = None) -> Tensor:

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmpnn_kge.errors import DatasetError, QueryError, choices, one_line, short
-from lmpnn_kge.files import atomic_folder
+from lmpnn_kge.files import atomic_folder, check_regular, read_bytes, read_text
 from lmpnn_kge.graph.answers import Answers, Int32s
 from lmpnn_kge.graph.triples import SPLITS
 from lmpnn_kge.graph.vocabulary import Vocabulary, name_rows
@@ -248,7 +248,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
     with _reading(file):
         if not file.is_file():
             raise DatasetError(f"{folder} is not a query store: it has no manifest.json")
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(read_text(file))
         if not isinstance(content, dict) or content.get("kind") != KIND:
             raise ValueError("it belongs to something else")
         return content
@@ -256,7 +256,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 def _read_ids(folder: Path, name: str) -> list[str]:
     with _reading(folder / f"{name}.json"):
-        ids = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        ids = json.loads(read_text(folder / f"{name}.json"))
         if not isinstance(ids, list) or None in ids:
             raise ValueError("it is not a list of names")
         return name_rows(ids)
@@ -294,7 +294,7 @@ def _check_names(folder: Path, checksums: Any) -> None:
     for name, checksum in recorded.items():
         if name not in ("entities.json", "relations.json"):
             continue
-        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != checksum:
+        if hashlib.sha256(read_bytes(folder / name)).hexdigest() != checksum:
             raise DatasetError(
                 f"{folder / name} is damaged: its checksum is not that of manifest.json; sample "
                 "or import the queries again"
@@ -303,6 +303,7 @@ def _check_names(folder: Path, checksums: Any) -> None:
 
 def _map_array(file: Path, column: str, shape: Any) -> npt.NDArray[Any]:
     with _reading(file):
+        check_regular(file)
         try:
             array = np.lib.format.open_memmap(file, mode="r")
         except OSError:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lmpnn_kge.errors import QueryError, one_line
+from lmpnn_kge.files import read_text
 from lmpnn_kge.query.formula import (
     FREE,
     Atom,
@@ -149,7 +150,7 @@ def named_patterns(*files: str | Path) -> dict[str, Pattern]:
 
 def _read(file: Path) -> Mapping[str, str]:
     try:
-        content = read_yaml(file.read_text(encoding="utf-8"))
+        content = read_yaml(read_text(file))
     except (OSError, *NO_YAML) as error:
         raise QueryError(f"{file} cannot be read: {one_line(error)}") from error
     if not isinstance(content, dict) or not all(

@@ -6,11 +6,11 @@ that fill the pattern), `edges` (s, p, o, and cost if witnesses are priced) and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from lmpnn_kge.query.compiler import Bucket, Compiler, column_of, without_equalities
 from lmpnn_kge.query.formula import FREE, Constant, Term, Variable
-from lmpnn_kge.query.items import Factor
+from lmpnn_kge.query.items import Factor, all_variables
 from lmpnn_kge.query.normal_form import Conjunct, normalise, substitute
 from lmpnn_kge.query.patterns import Pattern
 
@@ -62,20 +62,20 @@ def witness_sql(
     """The statement that finds the witnesses of answers: entities for all bound variables.
 
     `queries` has the answer as one more constant, after the others. The statement yields the query
-    q, the number of the disjunct, and an entity w0, w1, … for each variable that the disjunct
-    binds: the first `limit` witnesses of each disjunct, in an order that depends on the edges only.
+    q, the number of the disjunct, and the list `entities` with one for each variable that the
+    disjunct binds: the first `limit` witnesses of each disjunct, in an order that depends on the
+    edges only.
     """
     answer = answer_constant(constants)
     compiler = Compiler([*constants, answer.name], list(relations), False, max_ranging)
     # Several steps read the edges, of which only those of the formula's relations matter.
     compiler.edges = compiler.add(["SELECT s, p, o FROM edges"])
-    width = max(len(disjunct.bound) for disjunct in disjuncts)
     results = [
-        _witnesses(compiler, substitute(disjunct, {FREE: answer}), number, limit, width)
+        _witnesses(compiler, substitute(disjunct, {FREE: answer}), number, limit)
         for number, disjunct in enumerate(disjuncts)
     ]
-    order = ", ".join(["q", "disjunct", "place", *(f"w{place}" for place in range(width))])
-    return f"{_with(compiler)}\n" + "\nUNION ALL\n".join(results) + f"\nORDER BY {order}"
+    union = "\nUNION ALL\n".join(results)
+    return f"{_with(compiler)}\n{union}\nORDER BY q, disjunct, place, entities"
 
 
 def answer_constant(constants: Sequence[str]) -> Constant:
@@ -83,42 +83,55 @@ def answer_constant(constants: Sequence[str]) -> Constant:
     return Constant(max(constants, default="") + "?")
 
 
-def _witnesses(compiler: Compiler, conjunct: Conjunct, number: int, limit: int, width: int) -> str:
-    """The SELECT of a disjunct's witnesses, with NULL for the variables that it lacks.
+def _witnesses(compiler: Compiler, conjunct: Conjunct, number: int, limit: int) -> str:
+    """The SELECT of a disjunct's witnesses.
 
     When a variable is eliminated, every solution for the other variables can be extended to it.
     Therefore variables get their values in the reverse order, and no step needs to keep more than
     the first `limit` solutions of each query.
     """
     merged, replaced = without_equalities(conjunct)
+    buckets = compiler.eliminate(merged)[::-1]
+    # The last bucket that mentions a variable; no step after it needs a column for the variable.
+    last = {v: step for step, bucket in enumerate(buckets) for v in all_variables(bucket.items)}
     partial = None
-    for bucket in reversed(compiler.eliminate(merged)):
-        partial = _extend(compiler, partial, bucket, limit)
+    for step, bucket in enumerate(buckets):
+        needed = {variable for variable in last if last[variable] > step}
+        partial = _extend(compiler, partial, bucket, needed, limit)
     assert partial is not None
-    terms: list[Term] = [replaced.get(variable, variable) for variable in conjunct.bound]
-    columns = [
-        f"queries.c{compiler.constants.index(term.name)}"
-        if isinstance(term, Constant)
-        else f"found.{column_of(term)}"
-        for term in terms
-    ]
-    columns += ["NULL"] * (width - len(columns))
-    chosen = ["found.q", f"{number} AS disjunct", "found.place"]
-    chosen += [f"{column} AS w{place}" for place, column in enumerate(columns)]
-    return f"SELECT {', '.join(chosen)} FROM {partial.table} found JOIN queries USING (q)"
+    known = [bucket.variable for bucket in buckets if bucket.variable is not None]
+    value: dict[Term, str] = {v: f"known[{place}]" for place, v in enumerate(known, 1)}
+    value |= {Constant(name): f"c{place}" for place, name in enumerate(compiler.constants)}
+    values = ", ".join(value[replaced.get(variable, variable)] for variable in conjunct.bound)
+    return (
+        f"SELECT q, {number} AS disjunct, place, [{values}]::INTEGER[] AS entities "
+        f"FROM {partial.table} JOIN queries USING (q)"
+    )
 
 
-def _extend(compiler: Compiler, partial: Factor | None, bucket: Bucket, limit: int) -> Factor:
-    """The first solutions of each query that extend partial ones by the variable of a bucket."""
-    known = () if partial is None else partial.variables
-    keep: tuple[Variable, ...] = (*known, *([bucket.variable] if bucket.variable else []))
+def _extend(
+    compiler: Compiler,
+    partial: Factor | None,
+    bucket: Bucket,
+    needed: Collection[Variable],
+    limit: int,
+) -> Factor:
+    """The first solutions of each query that extend partial ones by the variable of a bucket.
+
+    The entities of all variables so far are in the list `known`. Those that later steps need have
+    a column, too: one for each of them would make a long formula take the square of its length.
+    """
+    new = () if bucket.variable is None else (bucket.variable,)
+    solved = (*(partial.variables if partial else ()), *new)
     items = [*([partial] if partial else []), *bucket.items]
-    rows = compiler.rows(items, keep, first=partial)
-    order = ["t0.place"] * (partial is not None) + [rows.columns[v] for v in keep[-1:]]
+    rows = compiler.rows(items, solved, first=partial)
+    values = [rows.columns[variable] for variable in new]
     # Without a variable there is only one row, but some engines number none without an order.
-    by = ", ".join(order or ["queries.q"])
-    place = f"row_number() OVER (PARTITION BY queries.q ORDER BY {by})"
-    chosen = ", ".join(["queries.q", *rows.chosen(keep), f"{place} AS place"])
+    order = ", ".join([*(["t0.place"] if partial else []), *values] or ["queries.q"])
+    place = f"row_number() OVER (PARTITION BY queries.q ORDER BY {order})"
+    known = f"{'t0.known || ' if partial else ''}[{', '.join(values)}]::INTEGER[] AS known"
+    keep = tuple(variable for variable in solved if variable in needed)
+    chosen = ", ".join(["queries.q", *rows.chosen(keep), known, f"{place} AS place"])
     limited = f"QUALIFY place <= {limit}"
     return Factor(compiler.add([f"SELECT {chosen}", *rows.lines, limited]), keep)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from lmpnn_kge.errors import RunError, one_line
+from lmpnn_kge.files import read_text
 from lmpnn_kge.methods.calibration import Reliability
 from lmpnn_kge.methods.names import LMPNN
 from lmpnn_kge.methods.results import Results, number
@@ -106,7 +107,7 @@ def _read_epochs(folder: Path) -> tuple[Epoch, ...]:
     if not file.exists():  # no epoch is finished yet
         return ()
     try:
-        records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        records = [json.loads(line) for line in read_text(file).splitlines()]
         return tuple(_read_epoch(record, str(file)) for record in records)
     except (OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise RunError(f"{file} is damaged: {one_line(error)}") from error

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lmpnn_kge.errors import CalibrationError, RunError, one_line
+from lmpnn_kge.files import read_text
 from lmpnn_kge.methods.calibration import Reliability
 from lmpnn_kge.methods.names import LMPNN, OF_RUN
 from lmpnn_kge.methods.results import Results
@@ -79,7 +80,7 @@ def read_reliability(content: object, source: str) -> dict[str, Reliability]:
 def read_json(file: Path, head: Mapping[str, Any]) -> dict[str, Any] | None:
     """The content of a file that begins like this; None if there is no such file."""
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(read_text(file))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(content, dict) or any(content.get(key) != head[key] for key in head):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lmpnn_kge.errors import ConfigError, choices, one_line, short
+from lmpnn_kge.files import read_text
 from lmpnn_kge.settings.kinds import Settings, TrainSettings
 from lmpnn_kge.settings.values import S, make_settings, yaml_value
 from lmpnn_kge.settings.yaml_text import NO_YAML, read_yaml
@@ -96,7 +97,7 @@ def find_file(folder: str, name: str | Path, what: str) -> Path:
 def read_mapping(file: Path) -> dict[Any, Any]:
     """The content of a YAML file of `key: value` lines."""
     try:
-        content = read_yaml(file.read_text(encoding="utf-8"))
+        content = read_yaml(read_text(file))
     except (OSError, *NO_YAML) as error:
         raise ConfigError(f"{file} cannot be read: {one_line(error)}") from error
     if content is None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmpnn_kge.device import choose_device
 from lmpnn_kge.errors import RunError
-from lmpnn_kge.files import check_target, write_file
+from lmpnn_kge.files import check_target, read_text, write_file
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.query_set import QuerySet
 from lmpnn_kge.methods.results import Results, compare, percent_table
@@ -121,7 +121,7 @@ def make_table(
 def is_table(folder: Path) -> bool:
     """Whether a folder holds a table."""
     try:
-        content = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        content = json.loads(read_text(folder / FILE))
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(content, dict) and content.get("kind") == KIND

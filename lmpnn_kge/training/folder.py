@@ -21,7 +21,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lmpnn_kge.errors import ConfigError, FileError, RunError, one_line, short
-from lmpnn_kge.files import atomic_folder, check_target, write_file
+from lmpnn_kge.files import (
+    atomic_folder,
+    check_regular,
+    check_target,
+    open_file,
+    read_bytes,
+    read_text,
+    write_file,
+)
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.leftovers import lock, remove_leftovers_in
 from lmpnn_kge.processes import current
@@ -112,7 +120,7 @@ class RunFolder(Generic[S, P]):
         except ValueError as error:
             raise RunError(f"{path / 'run.json'} is damaged: {one_line(error)}") from error
         try:
-            text = (path / "config.yaml").read_text(encoding="utf-8")
+            text = read_text(path / "config.yaml")
             settings = make_settings(kind.settings, read_yaml(text))
         except (OSError, ConfigError, TypeError, *NO_YAML) as error:
             raise RunError(f"{path / 'config.yaml'} is damaged: {one_line(error)}") from error
@@ -143,7 +151,7 @@ class RunFolder(Generic[S, P]):
         file = self.path / NAMES
         content = self.read_json(NAMES)
         recorded = _read_mark(self.path).get("names_sha256")  # older versions did not record it
-        if recorded is not None and hashlib.sha256(file.read_bytes()).hexdigest() != recorded:
+        if recorded is not None and hashlib.sha256(read_bytes(file)).hexdigest() != recorded:
             raise RunError(f"{file} is damaged: its checksum is not that of run.json")
         try:
             return Vocabulary.from_json(content)
@@ -157,7 +165,7 @@ class RunFolder(Generic[S, P]):
         The operating system frees the lock when the process ends, however it ends. Files that a
         killed process left unfinished are removed.
         """
-        with (self.path / "run.json").open("rb") as stream:
+        with open_file(self.path / "run.json") as stream:
             try:
                 lock(stream.fileno())
             except BlockingIOError as error:
@@ -246,6 +254,7 @@ class RunFolder(Generic[S, P]):
 
         file = self.path / name
         try:
+            check_regular(file)
             with safe_open(file, "pt") as content:
                 yield content
         except (
@@ -299,7 +308,7 @@ def _read_mark(path: Path) -> dict[str, Any]:
 
 def _read_json(file: Path) -> dict[str, Any]:
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(read_text(file))
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{file} is damaged or missing: {one_line(error)}") from error
     if not isinstance(content, dict):

@@ -273,6 +273,14 @@ def test_mistakes_are_one_line(arguments, words):
     assert stderr.count("\n") == 1
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a folder in use cannot be removed there")
+def test_a_current_folder_that_was_removed_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+    result = run("split", str(TOY.parent / "toy.tsv"), "-o", "new", "--no-header", code=2)
+    assert result.stderr == "Error: the current folder: No such file or directory\n"
+
+
 def test_a_demo_that_cannot_be_written_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     line = run("demo", "-o", str(tmp_path / "file"), code=2).stderr

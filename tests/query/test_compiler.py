@@ -10,7 +10,7 @@ from lmpnn_kge.query.items import Incidence
 from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.query.sql import pattern_sql
+from lmpnn_kge.query.sql import pattern_sql, witness_sql
 
 
 def path(length: int) -> str:
@@ -54,6 +54,13 @@ def test_the_work_to_compile_grows_with_the_formula_and_not_with_its_square(shap
 def test_a_step_of_a_path_reads_one_edge_and_the_step_before():
     statement = pattern_sql(Pattern(parse(path(5))))
     assert statement.count("JOIN edges") + statement.count("FROM edges") == 5
+
+
+def test_the_statement_for_witnesses_grows_with_the_formula_and_not_with_its_square():
+    small, large = (
+        len(witness_sql(normalise(parse(path(size))), ["a"], ["r"], limit=1)) for size in (50, 400)
+    )
+    assert large < 10 * small
 
 
 def test_equalities_leave_one_name_for_each_entity():

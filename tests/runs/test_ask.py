@@ -32,6 +32,14 @@ QUESTION = "friend_of(person/sven_ekdal, ?)"  # of whose ten friends two were he
 DENIAL = "known_in(?, ?x) & !mentor_of(?, ?y)"
 
 
+def path_of(length):
+    """A formula that is a path of so many steps."""
+    steps = [f"friend_of(?x{n}, ?x{n + 1})" for n in range(length - 2)]
+    return " & ".join([
+        "friend_of(person/sven_ekdal, ?x0)", *steps, f"friend_of(?x{length - 2}, ?)"
+    ])  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def graph():
     return KnowledgeGraph.open(TOY / "dataset")
@@ -239,6 +247,12 @@ def test_an_unknown_method_or_treatment_of_candidates_is_one_line(run):
         run.ask(QUESTION, method="cqd")
     with pytest.raises(ConfigError, match="candidates is 'type'; did you mean 'typed'"):
         run.ask(QUESTION, candidates="type")
+
+
+def test_a_formula_that_is_too_long_for_the_network_is_refused_with_what_to_do(run):
+    assert len(run.ask(path_of(5), method="lmpnn")) == 10
+    with pytest.raises(QueryError, match=r"layer 300 times .* ask with --method search"):
+        run.ask(path_of(300), method="lmpnn")
 
 
 def test_a_run_whose_training_is_not_finished_says_so(run, tmp_path):

@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument("--repeat", type=Path, metavar="FILE", help="run a failure again")
     parser.add_argument("--failures", type=Path, default=Path("torture-failures"))
     chosen = parser.parse_args()
+
     import lmpnn_kge.cli
     import lmpnn_kge.plugin
     import lmpnn_kge.runs.train  # noqa: F401  # so that the children need not import them

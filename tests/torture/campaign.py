@@ -41,6 +41,8 @@ class Campaign(ABC):
     spawns: bool = False
     #: Whether the cases may connect to a server of their own.
     connects: bool = False
+    #: The seed of the siege, for the order of cases that can all be tried.
+    seed: int = 0
 
     def prepare(self, inputs: Path) -> None:  # noqa: B027  # not every campaign has inputs
         """Write the sound inputs that the cases start from."""

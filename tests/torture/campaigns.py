@@ -7,11 +7,13 @@ from .formulas import Formulas
 from .kills import FullDisk, KilledDemo, Kills
 from .places import Places
 from .requests import Requests
+from .surroundings import Signals, Surroundings
+from .texts import Texts
 from .threads import Threads
 from .together import TwoProcesses, Vanishing
 
 CAMPAIGNS: tuple[Campaign, ...] = (
-    Checkpoints(), Safetensors(), Stores(), Runs(), Betae(), Datasets(), Formulas(), Places(),
-    Kills(), FullDisk(), KilledDemo(), TwoProcesses(), Vanishing(), Threads(),
-    Requests(),
+    Checkpoints(), Safetensors(), Stores(), Runs(), Betae(), Datasets(), Texts(), Formulas(),
+    Places(), Surroundings(), Kills(), Signals(), FullDisk(), KilledDemo(), TwoProcesses(),
+    Vanishing(), Threads(), Requests(),
 )  # fmt: skip

@@ -22,7 +22,7 @@ ZIP_EDITS = (
 
 class Checkpoints(Campaign):
     name = "checkpoints"
-    weight = 3
+    weight = 4
 
     def prepare(self, inputs: Path) -> None:
         for file in (TOY / "checkpoints").iterdir():

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,9 +47,14 @@ def start_counted(job: list[str], folder: Path, log: Path, place: int, mode: str
     """Start a command; its mode says what happens at its N-th operation.
 
     kill: it is killed; full: the disk is full from then on; stop: it stops until it is told to go
-    on; remove PATH: a file or folder is gone.
+    on; signal N: it gets a signal; remove PATH: a file or folder is gone.
     """
     counts = log.with_name(f"{log.name}.count")
+    return start(job, folder, log, lambda: Counter(place, mode, counts).install())
+
+
+def start(job: list[str], folder: Path, log: Path, before: Callable[[], None]) -> Started:
+    """Start a command in a process of its own, which does something before."""
     child = os.fork()
     if not child:
         code = 1
@@ -57,14 +64,15 @@ def start_counted(job: list[str], folder: Path, log: Path, place: int, mode: str
                 os.dup2(stream.fileno(), 2)
                 os.dup2(stream.fileno(), 1)
             sys.stdout, sys.stderr = (os.fdopen(n, "w", closefd=False) for n in (1, 2))
-            Counter(place, mode, counts).install()
+            before()
             code = _main(job)
         except BaseException:
             traceback.print_exc()
         finally:
-            sys.stderr.flush()
+            with suppress(AttributeError, OSError, ValueError):  # it may be closed
+                sys.stderr.flush()
             os._exit(code)
-    return Started(child, log, counts)
+    return Started(child, log, log.with_name(f"{log.name}.count"))
 
 
 def wait_stopped(started: Started) -> int | None:
@@ -132,6 +140,8 @@ class Counter:
                 os.kill(os.getpid(), signal.SIGKILL)
             elif self.mode == "stop":
                 os.kill(os.getpid(), signal.SIGSTOP)
+            elif self.mode.startswith("signal "):
+                os.kill(os.getpid(), int(self.mode.removeprefix("signal ")))
             elif self.mode.startswith("remove "):
                 self._remove(self.mode.removeprefix("remove "))
             self.is_full = self.mode == "full"

@@ -255,6 +255,7 @@ class Datasets(Folder):
 
 class Safetensors(Campaign):
     name = "safetensors"
+    weight = 2
 
     def prepare(self, inputs: Path) -> None:
         from lmpnn_kge import save_backbone

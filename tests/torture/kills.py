@@ -71,7 +71,7 @@ class Kills(Campaign):
             (inputs / f"hash {name}").write_text(json.dumps(contents(scratch)))
             points += [[name, place] for place in range(1, count + 1)]
             shutil.rmtree(scratch)
-        Random(0).shuffle(points)
+        Random(self.seed).shuffle(points)
         (inputs / "points.json").write_text(json.dumps(points))
 
     def before(self, name: str, inputs: Path, scratch: Path) -> None:

@@ -111,6 +111,7 @@ class Siege:
         return tally
 
     def prepare(self) -> None:
+        self.campaign.seed = self.seed
         worker = prepare(self.campaign, self.inputs)
         ended = select.select([worker.reading], [], [], PREPARATION)[0]
         if worker.wait() if ended else worker.stop():

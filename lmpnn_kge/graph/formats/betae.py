@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmpnn_kge.errors import DatasetError, examples, short
+from lmpnn_kge.files import open_file
 from lmpnn_kge.graph.formats.content import Content
 from lmpnn_kge.graph.formats.libkge import has_gaps
 from lmpnn_kge.graph.formats.number_rows import parse_rows
@@ -115,7 +116,8 @@ def _read_counts(folder: Path) -> tuple[int, int]:
 
 def _read_triples(file: Path) -> Triples:
     try:
-        text = file.read_text(encoding="utf-8").strip()
+        with open_file(file) as stream:
+            text = stream.read().decode().strip()
         rows = parse_rows(text.encode())
         found = (
             rows

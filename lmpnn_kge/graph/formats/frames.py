@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 
 from lmpnn_kge.errors import DatasetError, one_line, short
+from lmpnn_kge.files import open_file
 from lmpnn_kge.graph.formats import table_columns
 from lmpnn_kge.graph.formats.reading import FORBIDDEN, ReadOptions, Report, fault_of
 from lmpnn_kge.graph.formats.streams import reading
@@ -22,14 +23,16 @@ TEXT, WHOLE = ("VARCHAR", "ENUM"), ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", 
 
 def read_parquet(file: Path, options: ReadOptions, report: Report) -> Numbered:
     """The triples of a Parquet file."""
-    with reading(file), file.open("rb"):
+    with reading(file), open_file(file):
         pass
-    with table_columns.connection() as database:
+    with table_columns.connection(file) as database:
         try:
             source = database.from_parquet(table_columns.pattern(file))
-            return _read_relation(database, source, str(file), options, report)
+            return _read_relation(database, source, str(file), options, report, file)
         except duckdb.InterruptException:
             raise
+        except duckdb.OutOfMemoryException as error:
+            raise DatasetError(f"{file} holds far more than its own size") from error
         except duckdb.Error as error:
             raise DatasetError(
                 f"{file} is not a readable Parquet file: {one_line(error)}"
@@ -54,6 +57,7 @@ def _read_relation(
     place: str,
     options: ReadOptions,
     report: Report,
+    file: Path | None = None,
 ) -> Numbered:
     """The triples of a relation in DuckDB, whose rows are numbered from 1 in messages."""
     columns = find_columns(place, source.columns, len(source.columns), options, "columns")
@@ -76,7 +80,10 @@ def _read_relation(
         report.note(f"{place}: the columns {short(', '.join(ignored))} are ignored")
     values = {"relation": columns.constant} if columns.relation is None else {}
     source.create_view("source")
-    database.execute(f"CREATE TEMP TABLE raw AS SELECT {', '.join(parts)} FROM source", values)
+    end = "" if file is None else table_columns.limit(file)
+    database.execute(f"CREATE TEMP TABLE raw AS SELECT {', '.join(parts)} FROM source{end}", values)
+    if file is not None:
+        table_columns.check_rows(database, file)
     _drop_bad(database, place, report)
     numbered = table_columns.number(database)
     assert numbered is not None  # bad names are gone

@@ -12,6 +12,7 @@ import numpy as np
 import yaml
 
 from lmpnn_kge.errors import DatasetError, short
+from lmpnn_kge.files import read_text
 from lmpnn_kge.graph.formats.content import Content, LazySplits
 from lmpnn_kge.graph.formats.number_rows import parse_rows
 from lmpnn_kge.graph.triples import SPLITS, Triples
@@ -179,7 +180,7 @@ class _Loader(yaml.SafeLoader):
 def _read_yaml(path: Path) -> Any:
     with _reading(path, "a readable YAML file"):
         try:
-            loader = _Loader(path.read_text(encoding="utf-8"))
+            loader = _Loader(read_text(path))
             return loader.get_single_data()
         except (AttributeError, KeyError) as error:  # for a value that is not of its declared type
             raise ValueError(f"{type(error).__name__}: {error}") from error

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import duckdb
 
-from lmpnn_kge.graph.formats.table_columns import compression, connection, number, pattern
+from lmpnn_kge.graph.formats.table_columns import (
+    check_rows,
+    compression,
+    connection,
+    limit,
+    number,
+    pattern,
+)
 from lmpnn_kge.graph.formats.table_rows import MAX_LINE
 from lmpnn_kge.graph.numbered import Numbered
 
@@ -25,16 +32,16 @@ READ = f"""
     FROM (SELECT line, regexp_full_match(line, $plain) AS plain FROM read_csv($file,
           auto_detect = false, delim = chr(1), quote = '', escape = '', header = false,
           columns = {{'line': 'VARCHAR'}}, comment = '', max_line_size = {MAX_LINE},
-          compression = $compression));
-    """
+          compression = $compression)"""
 
 
 def read_plain(file: Path) -> tuple[Numbered, bytes] | None:
     """The triples of all plain lines, and the other lines; None if the file is not such a text."""
     try:
-        with connection() as database:
+        with connection(file) as database:
             values = {"file": pattern(file), "plain": PLAIN, "compression": compression(file)}
-            database.execute(READ, values)
+            database.execute(f"{READ}{limit(file)})", values)
+            check_rows(database, file, "parts")
             rest = database.execute("SELECT rest FROM parts WHERE rest IS NOT NULL").fetchall()
             database.execute(
                 "CREATE TEMP VIEW raw AS SELECT h, r, t, rowid FROM parts WHERE rest IS NULL"

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from lmpnn_kge.errors import DatasetError, QueryError, one_line
+from lmpnn_kge.files import open_file
 from lmpnn_kge.graph.formats.labels import Labelled, one_space
 from lmpnn_kge.graph.formats.ntriples_columns import read_plain
+from lmpnn_kge.graph.formats.rdf_xml import check_xml
 from lmpnn_kge.graph.formats.reading import ReadOptions, Report, fault_of
-from lmpnn_kge.graph.formats.streams import open_bytes, reading
+from lmpnn_kge.graph.formats.streams import most_rows, open_bytes, reading, too_many_rows
 from lmpnn_kge.graph.numbered import Numbered, Numbering
 from lmpnn_kge.query.iri import SCHEME, name_of
 
@@ -52,6 +54,8 @@ def read(
     literal of one of LABELS, or else the IRI with the prefix that the file has for it.
     """
     _pyoxigraph(file)
+    with reading(file), open_file(file):
+        pass
     fast = read_plain(file) if suffix == ".nt" else None
     if fast is not None:
         plain, rest = fast
@@ -61,6 +65,9 @@ def read(
             numbered, labels = _collect(file, suffix, io.BytesIO(rest), options, attempt)
             report.skipped, report.notes = attempt.skipped, attempt.notes
             return Numbered.joined([_named(plain), numbered]), labels
+    if FORMATS[suffix] == "RDF_XML":
+        with reading(file), open_bytes(file) as stream:
+            check_xml(file, stream)
     with reading(file), open_bytes(file) as stream:
         return _collect(file, suffix, stream, options, report)
 
@@ -79,8 +86,10 @@ def _collect(
     labels = _Labels((options.language or LANGUAGE).lower())
     literals: Counter[str] = Counter()
     add, node, nodes = numbering.add, _Nodes(), (NamedNode, BlankNode)
-    parser = _parser(file, suffix, stream)
-    for quad in _quads(file, parser):
+    parser, most = _parser(file, suffix, stream), most_rows(file)
+    for count, quad in enumerate(_quads(file, parser)):
+        if count == most:
+            raise too_many_rows(file)
         subject, predicate, value = quad.subject, quad.predicate, quad.object
         if type(value) is NamedNode and type(subject) is NamedNode:
             add(subject.value, predicate.value, value.value)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from lmpnn_kge.errors import DatasetError, short
+from lmpnn_kge.files import open_file
 
 # Only types that cannot be changed, neither by the pickle nor by anything else.
 _ADMITTED = {
@@ -125,7 +126,7 @@ class _Unpickler(pickle.Unpickler):
 def load(file: Path) -> dict[Any, Any]:
     """The dict in a pickle; nothing in the file is run."""
     try:
-        with file.open("rb") as stream:
+        with open_file(file) as stream:
             content = _Unpickler(stream).load()
     except DatasetError as error:
         raise DatasetError(f"{file}: refused because {error}; nothing was run") from None

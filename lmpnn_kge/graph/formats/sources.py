@@ -13,6 +13,7 @@ from lmpnn_kge.graph.formats import frames, rdf, tables
 from lmpnn_kge.graph.formats.labels import Labelled
 from lmpnn_kge.graph.formats.reading import ReadOptions, Report
 from lmpnn_kge.graph.formats.streams import (
+    COLUMNAR,
     STDIN,
     find_files,
     standard_input,
@@ -22,10 +23,10 @@ from lmpnn_kge.graph.formats.streams import (
 from lmpnn_kge.graph.formats.table_rows import JSON_LINES
 from lmpnn_kge.graph.numbered import Numbered
 
-TEXT, PARQUET = (".tsv", ".csv", ".txt", ".tab", ".del"), (".parquet", ".pq")
+TEXT = (".tsv", ".csv", ".txt", ".tab", ".del")
 
 #: The endings of all files of triples; any of them but Parquet's can be followed by .gz or .zst.
-ENDINGS = (*TEXT, *JSON_LINES, *PARQUET, *rdf.FORMATS)
+ENDINGS = (*TEXT, *JSON_LINES, *COLUMNAR, *rdf.FORMATS)
 
 #: For formats that have none.
 NO_LABELS = Labelled()
@@ -102,7 +103,7 @@ def _read_file(
 ) -> tuple[Numbered, Labelled]:
     if suffix in rdf.FORMATS:
         return rdf.read(file, suffix, options, report)
-    if suffix in PARQUET:
+    if suffix in COLUMNAR:
         return frames.read_parquet(file, options, report), NO_LABELS
     if suffix in JSON_LINES:
         return tables.read_json_lines(file, options, report), NO_LABELS

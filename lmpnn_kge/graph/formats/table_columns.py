@@ -16,6 +16,7 @@ import duckdb
 import numpy as np
 
 from lmpnn_kge.graph.formats.reading import FORBIDDEN
+from lmpnn_kge.graph.formats.streams import most_bytes, most_rows, too_many_rows
 from lmpnn_kge.graph.formats.table_layout import Columns, Layout
 from lmpnn_kge.graph.formats.table_rows import MAX_LINE
 from lmpnn_kge.graph.numbered import Numbered
@@ -35,14 +36,19 @@ NUMBER = """
 
 
 @contextmanager
-def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    """DuckDB with little memory, and room on the disk; Ctrl-C stays Ctrl-C."""
+def connection(file: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """DuckDB with little memory, and as much room on the disk as a file to be read can need.
+
+    Ctrl-C stays Ctrl-C.
+    """
     with tempfile.TemporaryDirectory(prefix="lmpnn-kge-") as folder:
         settings: dict[str, Any] = {
             "memory_limit": MEMORY,
             "temp_directory": folder,
             "autoinstall_known_extensions": "false",
         }
+        if file is not None:
+            settings["max_temp_directory_size"] = f"{most_bytes(file)}B"
         with duckdb.connect(config=settings) as opened:
             opened.execute("SET enable_progress_bar = false")  # it is drawn on stdout
             try:
@@ -64,8 +70,9 @@ def read_text(file: Path, layout: Layout) -> Numbered | None:
     )
     values = {"file": pattern(file), "delimiter": layout.dialect.delimiter}
     try:
-        with connection() as database:
-            _create(database, source, layout.columns, values)
+        with connection(file) as database:
+            _create(database, source + limit(file), layout.columns, values)
+            check_rows(database, file)
             return number(database, strict_spaces=layout.dialect.quoted)
     except duckdb.InterruptException:
         raise
@@ -87,10 +94,12 @@ def read_json_lines(file: Path, keys: list[str], columns: Columns) -> Numbered |
         f"compression = '{compression(file)}')"
     )
     try:
-        with connection() as database:
+        with connection(file) as database:
             database.execute(
-                f"CREATE TEMP TABLE raw AS SELECT {', '.join(parts)} FROM {source}", values
+                f"CREATE TEMP TABLE raw AS SELECT {', '.join(parts)} FROM {source}{limit(file)}",
+                values,
             )
+            check_rows(database, file)
             return number(database)
     except duckdb.InterruptException:
         raise
@@ -136,6 +145,20 @@ def _names(database: duckdb.DuckDBPyConnection, table: str) -> list[str]:
     """No name has a line break, so that all of them travel as one text."""
     row = database.execute(f"SELECT string_agg(name, chr(10) ORDER BY id) FROM {table}").fetchone()
     return row[0].split("\n") if row and row[0] is not None else []
+
+
+def limit(file: Path) -> str:
+    """The end of a SELECT from a compressed file, which may have more rows than anybody has."""
+    most = most_rows(file)
+    return "" if most is None else f" LIMIT {most + 1}"
+
+
+def check_rows(database: duckdb.DuckDBPyConnection, file: Path, table: str = "raw") -> None:
+    """DatasetError if a table has more rows than its compressed file may have."""
+    row = database.execute(f"SELECT count(*) FROM {table}").fetchone()
+    most = most_rows(file)
+    if row is not None and most is not None and row[0] > most:
+        raise too_many_rows(file)
 
 
 def pattern(file: Path) -> str:

@@ -15,7 +15,7 @@ from typing import IO
 
 from lmpnn_kge.errors import DatasetError, one_line, short
 from lmpnn_kge.graph.formats.reading import Report
-from lmpnn_kge.graph.formats.streams import open_bytes, reading
+from lmpnn_kge.graph.formats.streams import most_rows, open_bytes, reading, too_many_rows
 
 #: Bytes of the longest line, so that a file without line ends does not fill the memory.
 MAX_LINE = 2_000_000
@@ -59,9 +59,11 @@ def lines(file: Path, report: Report) -> Iterator[tuple[int, str]]:
 
 
 def _bounded(stream: IO[bytes], file: Path) -> Iterator[bytes]:
-    number = 0
+    number, most = 0, most_rows(file)
     while line := stream.readline(MAX_LINE):
         number += 1
+        if number == most:
+            raise too_many_rows(file)
         if len(line) == MAX_LINE:
             raise DatasetError(f"{file} line {number} is longer than {MAX_LINE:,} bytes")
         yield line
