@@ -14,6 +14,8 @@ CASES = {
     "safetensors": 60,
     "stores": 40,
     "datasets": 30,
+    "texts": 100,
+    "surroundings": 20,
     "places": 40,
     "formulas": 150,
     "requests": 150,
