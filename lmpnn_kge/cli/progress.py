@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from lmpnn_kge.errors import printable
 from lmpnn_kge.listener import Detail, Epoch, Listener
-from lmpnn_kge.processes import current
 
 if TYPE_CHECKING:
     from rich.progress import Progress
