@@ -51,7 +51,7 @@ export class Answers {
     );
     this.filters = html('div', { class: 'filters' }, this.filter, this.marks);
     this.exports = html('div', { class: 'exports' });
-    this.body = html('div', { class: 'columns' });
+    this.body = html('div', { class: 'answer-lists' });
     this.element = html(
       'section',
       { class: 'card answers', 'aria-labelledby': 'answers-title' },
@@ -73,7 +73,7 @@ export class Answers {
     this.methods.update(state);
     if (state.asked) this.#load(state);
     else if (!state.question) this.#clear();
-    this.element.classList.toggle('stale', !state.asked && this.#columns.length > 0);
+    this.element.classList.toggle('stale', !state.asked && !this.isEmpty);
     this.#render();
   }
 
@@ -91,6 +91,11 @@ export class Answers {
     for (const column of before) if (!this.#columns.includes(column)) column.request.cancel();
     const fields = { run: run || undefined, question, predicted };
     for (const column of this.#columns) this.#extend(column, fields, rows);
+  }
+
+  /** Whether nothing was asked yet. */
+  get isEmpty() {
+    return this.#columns.length === 0;
   }
 
   #clear() {
@@ -122,8 +127,8 @@ export class Answers {
 
   #render() {
     const { state } = this.store;
-    this.filters.hidden = !this.#columns.length;
-    if (!this.#columns.length) {
+    this.filters.hidden = this.isEmpty;
+    if (this.isEmpty) {
       const hint = 'Ask a question: type it, choose an example, or build it in the graph.';
       this.body.replaceChildren(html('p', { class: 'empty' }, hint));
       this.exports.replaceChildren();
@@ -132,7 +137,11 @@ export class Answers {
     const focused = this.body.contains(document.activeElement) ? document.activeElement.id : null;
     this.body.replaceChildren(
       ...(state.asked ? [] : [html('p', { class: 'note' }, STALE)]),
-      ...this.#columns.map((column) => this.#column(column)),
+      html(
+        'div',
+        { class: 'columns' },
+        this.#columns.map((column) => this.#column(column)),
+      ),
     );
     if (focused) document.getElementById(focused)?.focus();
     const passes = (answer) => matches(answer, state);
@@ -170,7 +179,9 @@ export class Answers {
       complete
         ? null
         : html('p', { class: 'note' }, 'The server cut this list at its limit of rows.'),
-      more ? button('More answers', () => this.#more(), { id: `more-${column.method}` }) : null,
+      more && this.store.state.asked
+        ? button('More answers', () => this.#more(), { id: `more-${column.method}` })
+        : null,
     );
   }
 

@@ -42,8 +42,8 @@ export class AskView {
   update(state, before) {
     this.box.update(state);
     this.answers.update(state);
-    this.why.element.hidden = !state.asked || (state.compare && !state.answer);
-    this.outcome.classList.toggle('wide', state.compare || !state.asked);
+    this.why.element.hidden = this.answers.isEmpty || (state.compare && !state.answer);
+    this.outcome.classList.toggle('wide', state.compare || this.answers.isEmpty);
     this.why.update(state, before);
     if (this.#examplesOf !== this.run()) this.box.showExamples(this.run().examples);
     this.#examplesOf = this.run();
