@@ -36,7 +36,8 @@ class ServedRun:
 
     def __init__(self, name: str, run: Run, limits: Limits, listener: Listener = SILENT):
         self.name, self.run, self.limits = name, run, limits
-        self.notes = list(run.notes)
+        # Whoever looks at the page need not know where the run is.
+        self.notes = [note.replace(str(run.folder.path), name) for note in run.notes]
         self.methods = self._ready(listener)
         self.completer = Completer(run.vocabulary, run.knowledge)
 
