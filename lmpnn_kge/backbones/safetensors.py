@@ -102,7 +102,7 @@ def read_safetensors(file: Path) -> Checkpoint:
         with safe_open(file, "pt") as content:
             facts = _facts(content.metadata())
             tensors = {name: content.get_tensor(name).clone() for name in content.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError, ValueError, RecursionError) as error:
+    except (OSError, SafetensorError, ValueError, RecursionError, MemoryError) as error:
         raise CheckpointError(f"not a safetensors file of a backbone: {error}") from error
     return Checkpoint(
         path=file,

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -70,6 +70,8 @@ class _Main(Group):
             return super().make_context(*arguments, **options)
         except click.UsageError as error:
             raise _shortened(error) from None
+        except OSError as error:  # of --help and --version, which print here
+            _refuse(error)
 
     def invoke(self, ctx: click.Context) -> Any:
         with job() as processes:
@@ -95,11 +97,7 @@ class _Main(Group):
                 message += f"\n{error.excerpt}"
             raise _Mistake(message) from error
         except OSError as error:
-            # The system refuses: a full disk, no permission, a file that is gone. Nothing but a
-            # broken pipe, which ends a command silently, is without a number.
-            if error.errno in (None, errno.EPIPE):
-                raise
-            raise _Mistake(f"{_place(error)}: {error.strerror}") from error
+            _refuse(error)
         except (MemoryError, RuntimeError) as error:  # torch raises a RuntimeError
             if isinstance(error, RuntimeError) and not NO_MEMORY.search(str(error)):
                 raise
@@ -114,12 +112,15 @@ def _silenced() -> Iterator[None]:
         yield
 
 
-def _place(error: OSError) -> str:
-    """What the system refuses: a file, or one of the two things without a name."""
-    if error.filename is not None:
-        return short(str(error.filename))
+def _refuse(error: OSError) -> NoReturn:
+    """Say what the system refuses: a full disk, no permission, a file that is gone."""
+    # Nothing but a broken pipe, which ends a command silently, is without a number.
+    if error.errno in (None, errno.EPIPE):
+        raise error
     # Nothing that is written to can be missing, but the current folder may have been removed.
-    return "the current folder" if error.errno == errno.ENOENT else "standard output"
+    nameless = "the current folder" if error.errno == errno.ENOENT else "standard output"
+    place = nameless if error.filename is None else short(str(error.filename))
+    raise _Mistake(f"{place}: {error.strerror}") from error
 
 
 def _shortened(error: click.UsageError) -> click.UsageError:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lmpnn_kge.errors import short
+from lmpnn_kge.errors import LmpnnError, one_line, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -235,7 +235,10 @@ def _figure(height: float, bars: int = 1000) -> Figure:
 @contextmanager
 def _plotting() -> Iterator[None]:
     """Apply our own style, whatever the user's settings are."""
-    import matplotlib
+    try:
+        import matplotlib
+    except ValueError as error:  # of MPLBACKEND
+        raise LmpnnError(f"matplotlib refuses its settings: {one_line(error)}") from error
 
     with matplotlib.rc_context(), warnings.catch_warnings():
         matplotlib.rcdefaults()

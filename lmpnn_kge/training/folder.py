@@ -259,7 +259,7 @@ class RunFolder(Generic[S, P]):
                 yield content
         except (
             OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError,
-            RecursionError,
+            RecursionError, MemoryError,
         ) as error:  # fmt: skip
             raise RunError(f"{file} is damaged or missing: {one_line(error)}") from error
 

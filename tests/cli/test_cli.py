@@ -273,6 +273,25 @@ def test_mistakes_are_one_line(arguments, words):
     assert stderr.count("\n") == 1
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["ask", "--help"]])
+def test_help_that_cannot_be_printed_is_one_line(arguments):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "lmpnn_kge", *arguments]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: standard output: No space left on device\n")
+
+
+def test_a_setting_that_matplotlib_refuses_is_one_line():
+    program = "from lmpnn_kge.reports import plots\nwith plots._plotting(): pass"
+    environment = os.environ | {"MPLBACKEND": "nothing"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment
+    )
+    assert "LmpnnError: matplotlib refuses its settings: Key backend: 'nothing'" in done.stderr
+
+
 @pytest.mark.skipif(os.name == "nt", reason="a folder in use cannot be removed there")
 def test_a_current_folder_that_was_removed_is_one_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -28,9 +28,12 @@ def main() -> int:
     parser.add_argument("--failures", type=Path, default=Path("torture-failures"))
     chosen = parser.parse_args()
 
+    # So that the children need not import them; matplotlib asks another program for fonts, once.
+    import matplotlib.font_manager  # noqa: F401
+
     import lmpnn_kge.cli
     import lmpnn_kge.plugin
-    import lmpnn_kge.runs.train  # noqa: F401  # so that the children need not import them
+    import lmpnn_kge.runs.train  # noqa: F401
 
     if chosen.repeat is not None:
         return repeat(chosen.repeat)

@@ -27,6 +27,10 @@ ODD: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+#: What can be in the place of a file, besides a folder.
+NO_FILES = ("pipe", "loop", "endless", "hole")
+
+
 class Folder(Campaign):
     """Cases that damage a folder; `base` makes it and `commands` uses it."""
 
@@ -43,7 +47,7 @@ class Folder(Campaign):
         steps: Steps = [["command", random.random()]]
         for _ in range(random.choice((1, 1, 1, 2, 4))):
             file = random.choice(files)
-            kinds = ["bytes", "bytes", "remove", "swap", "folder", "empty"]
+            kinds = ["bytes", "bytes", "remove", "swap", "folder", "empty", random.choice(NO_FILES)]
             if file.endswith((".json", ".jsonl", ".yaml")):
                 kinds += ["value"] * 8
             if file.endswith(".pkl"):
@@ -96,6 +100,17 @@ def damage(folder: Path, step: list[Any]) -> None:
             file.mkdir()
         case "empty":
             file.write_bytes(b"")
+        case "pipe":
+            file.unlink()
+            os.mkfifo(file)
+        case "loop":
+            file.unlink()
+            file.symlink_to(file)
+        case "endless":
+            file.unlink()
+            file.symlink_to("/dev/zero")
+        case "hole":  # a terabyte that takes no room on the disk
+            os.truncate(file, 1 << 40)
 
 
 def change_value(file: Path, share: float, odd: int, drop: bool) -> None:

@@ -41,7 +41,7 @@ class Signals(Kills):
         self.before(name, inputs, scratch)
         job, log = [str(part) for part in self.jobs(inputs)[name]], f"{scratch.name}.log"
         ended = run_counted(job, scratch, inputs.parent / log, place, f"signal {number}")
-        check_printed(ended, (0, 1, 2, 128 + number, -number))
+        check_printed(ended, (0, 1, 2, 130, 128 + number, -number))  # 130: stopped and saved
         self.start(name, inputs, scratch, 0, must=True)
         expected = json.loads((inputs / f"hash {name}").read_text())
         if (found := contents(scratch)) != expected:
@@ -153,10 +153,11 @@ def change_stream(number: int, how: str) -> None:
             os.close(number)
         return
     if how == "broken":
-        reading, writing = os.pipe()
-        os.dup2(writing if number else reading, number)
-        os.close(reading)
-        os.close(writing)
+        ends = os.pipe()
+        kept = os.dup(ends[number > 0])
+        for end in ends:  # one of them may have the number of a stream that was closed before
+            os.close(end)
+        os.dup2(kept, number)
     elif how in ("full", "null"):
         device = os.open("/dev/full" if how == "full" else os.devnull, os.O_RDWR)
         os.dup2(device, number)

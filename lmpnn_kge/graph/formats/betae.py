@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmpnn_kge.errors import DatasetError, examples, short
-from lmpnn_kge.files import open_file
+from lmpnn_kge.files import open_file, read_bytes
 from lmpnn_kge.graph.formats.content import Content
 from lmpnn_kge.graph.formats.libkge import has_gaps
 from lmpnn_kge.graph.formats.number_rows import parse_rows
@@ -99,7 +99,7 @@ def _read_counts(folder: Path) -> tuple[int, int]:
     counts, source = (max(heads, tails), relations + relations % 2), folder
     stats = folder / "stats.txt"
     if stats.is_file():
-        text = stats.read_text(encoding="utf-8", errors="replace")
+        text = read_bytes(stats).decode(errors="replace")
         found = re.fullmatch(r"\s*numentity:\s*(\d{1,18})\s+numrelations:\s*(\d{1,18})\s*", text)
         if not found or int(found[2]) % 2:
             raise DatasetError(
@@ -128,6 +128,8 @@ def _read_triples(file: Path) -> Triples:
             raise ValueError(f"its lines have {found.shape[1]} numbers")
     except FileNotFoundError:
         raise DatasetError(f"{file} is missing") from None
+    except MemoryError as error:
+        raise DatasetError(f"{file} is too large for the memory of this machine") from error
     except (OSError, ValueError) as error:
         reason = short(" ".join(str(error).split()))
         raise DatasetError(

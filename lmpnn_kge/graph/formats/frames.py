@@ -33,7 +33,9 @@ def read_parquet(file: Path, options: ReadOptions, report: Report) -> Numbered:
             raise
         except duckdb.OutOfMemoryException as error:
             raise DatasetError(f"{file} holds far more than its own size") from error
-        except duckdb.Error as error:
+        except (duckdb.Error, RuntimeError) as error:  # of a name that is not Unicode
+            if "interrupted" in str(error).lower():
+                raise
             raise DatasetError(
                 f"{file} is not a readable Parquet file: {one_line(error)}"
             ) from error

@@ -15,6 +15,7 @@ from lmpnn_kge.errors import DatasetError, short
 from lmpnn_kge.files import read_text
 from lmpnn_kge.graph.formats.content import Content, LazySplits
 from lmpnn_kge.graph.formats.number_rows import parse_rows
+from lmpnn_kge.graph.formats.table_rows import MAX_LINE
 from lmpnn_kge.graph.triples import SPLITS, Triples
 from lmpnn_kge.graph.vocabulary import Labels, Vocabulary, name_rows
 
@@ -162,6 +163,8 @@ def _reading(path: Path, what: str) -> Iterator[None]:
         yield
     except UnicodeDecodeError as error:
         raise DatasetError(f"{path} is not UTF-8: {error}") from error
+    except MemoryError as error:
+        raise DatasetError(f"{path} is too large for the memory of this machine") from error
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         raise DatasetError(
             f"{path} is not {what}: {short(' '.join(str(error).split()))}"
@@ -189,7 +192,9 @@ def _read_yaml(path: Path) -> Any:
 def _read_pairs(path: Path) -> Iterator[tuple[str, str]]:
     """The lines of a map file, cut at the first tab."""
     with _reading(path, "a readable map"), path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(iter(lambda: lines.readline(MAX_LINE), ""), start=1):
+            if len(line) == MAX_LINE:
+                raise DatasetError(f"{path} line {number} is longer than {MAX_LINE:,} characters")
             name, tab, value = line.rstrip("\n").partition("\t")
             if not tab:
                 raise DatasetError(f"{path} line {number} has no tab: {short(repr(line.strip()))}")

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import shutil
 import sys
 
 import duckdb
@@ -11,6 +12,8 @@ from lmpnn_kge.errors import DatasetError
 from lmpnn_kge.graph.formats import streams
 from lmpnn_kge.graph.formats.labels import read_labels
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+
+from ...conftest import TOY
 
 ROWS = {
     "tsv": b"a\tr\tb\n",
@@ -142,3 +145,19 @@ def test_a_device_as_standard_input_is_refused(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(DatasetError, match="stdin is closed"):
         KnowledgeGraph.open("-", format="tsv")
+
+
+def test_a_column_whose_name_is_not_unicode_is_refused(tmp_path):
+    file = tmp_path / "a.parquet"
+    duckdb.execute(f"COPY (SELECT 'a' AS head, 'r' AS relation, 'b' AS tail) TO '{file}'")
+    file.write_bytes(file.read_bytes().replace(b"relation", b"rel\xd6tion"))
+    with pytest.raises(DatasetError, match=r"a\.parquet"):
+        KnowledgeGraph.open(file)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files with holes take room there")
+def test_a_hole_of_a_terabyte_is_refused(tmp_path):
+    shutil.copytree(TOY / "dataset", tmp_path / "graph")
+    os.truncate(tmp_path / "graph" / "entity_ids.del", 1 << 40)
+    with pytest.raises(DatasetError, match=r"entity_ids.del line \d+ is longer than"):
+        KnowledgeGraph.open(tmp_path / "graph")
