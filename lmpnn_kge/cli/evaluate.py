@@ -126,9 +126,10 @@ def evaluate(
     for option, value in foreign.items():
         if value is not None:
             raise click.UsageError(f"{option} does not apply to a RUN")
-    if union is not None and method != LMPNN:
-        raise click.UsageError(f"--union does not apply to --method {method}")
-    if facts is not None and method not in (SEARCH, HYBRID) and (run is None or facts != "both"):
+    if union is not None and (method != LMPNN or facts is not None):
+        raise click.UsageError(f"--union does not apply to --method {method} or with --facts")
+    beside_network = method == LMPNN and facts == "both"  # and LMPNN has a RUN
+    if facts is not None and method not in (SEARCH, HYBRID) and not beside_network:
         raise click.UsageError(f"--facts {facts} does not apply to --method {method}")
     if facts in ("known", "ignored") and run is not None:
         raise click.UsageError(f"--facts {facts} takes a --checkpoint, not a RUN")

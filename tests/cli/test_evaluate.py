@@ -375,6 +375,8 @@ def test_facts_known_and_ignored_stand_beside_each_other_and_the_network(
     ("arguments", "words"),
     [
         (["--method", "cqd", "--checkpoint", "x.pt", "--facts", "both"], "--method cqd"),
+        (["RUN", "--method", "cqd-beam", "--facts", "both"], "--method cqd-beam"),
+        (["RUN", "--union", "merge", "--facts", "both"], "--union does not apply"),
         (["RUN", "--facts", "known"], "--facts known does not apply to --method lmpnn"),
         (["RUN", "--method", "search", "--facts", "known"], "takes a --checkpoint, not a RUN"),
     ],
