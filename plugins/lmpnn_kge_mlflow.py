@@ -27,9 +27,9 @@ class Mlflow(Tracker):
             os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
         self.client: Any = MlflowClient(tracking_uri=uri)
         file = folder / "mlflow.id"
-        if not file.exists():
+        if not file.exists() or not file.read_text():  # a kill may have left it empty
             file.write_text(self._new_run())
-        self.id = file.read_text().strip()
+        self.id = file.read_text()
 
     def _new_run(self) -> str:
         name = os.environ.get("MLFLOW_EXPERIMENT_NAME", "lmpnn-kge")

@@ -21,12 +21,12 @@ class WeightsAndBiases(Tracker):
 
         super().__init__(folder)
         file = folder / "wandb.id"
-        if not file.exists():
+        if not file.exists() or not file.read_text():  # a kill may have left it empty
             file.write_text(uuid4().hex)
         self.run: Any = wandb.init(
             project=os.environ.get("WANDB_PROJECT", "lmpnn-kge"),
             name=folder.name,
-            id=file.read_text().strip(),
+            id=file.read_text(),
             resume="allow",
             dir=str(folder),
             reinit="create_new",
