@@ -80,8 +80,8 @@ def test_the_jobs_for_clusters_have_options_that_exist():
     (script,), (job,) = (blocks(DOCS["distributed.md"], name) for name in ("bash", "yml"))
     (line,) = (line for line in joined(script) if line.startswith("srun "))
     check_options(line.removeprefix("srun ").replace("$SLURM_NNODES", "2"))
-    worker = yaml.safe_load(job)["spec"]["pytorchReplicaSpecs"]["Worker"]
-    (container,) = worker["template"]["spec"]["containers"]
+    _, pods = yaml.safe_load_all(job)
+    (container,) = pods["spec"]["template"]["spec"]["containers"]
     check_options(shlex.join([*container["command"], *container["args"]]))
 
 

@@ -22,6 +22,7 @@ from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.methods.ranks import Floats, Ranks
 from lmpnn_kge.methods.results import Results, TypeResult
+from lmpnn_kge.methods.surplus import surplus
 from lmpnn_kge.processes import current
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.store import QueryStore
@@ -195,35 +196,22 @@ def _rank(scores: Tensor, queries: Queries, rows: Int64s) -> tuple[Int64s, Float
     )
     # An answer's own score is the threshold that others must exceed to rank before it. Queries have
     # different numbers of answers, so the rows of thresholds are padded; the padding is not read.
-    thresholds = scores.new_zeros(len(rows), int(column.max()) + 1)  # [n, k]
+    first = scores[torch.arange(len(rows), device=scores.device), hard_[column_ == 0]]
+    thresholds = first[:, None].repeat(1, int(column.max()) + 1)  # [n, k]
     thresholds[owners_, column_] = scores[owners_, hard_]
     # Answers must not rank before each other: with a score of −∞ all are below every threshold.
     scores[owners_, hard_] = -torch.inf
     scores[easy_owners_, easy_] = -torch.inf
-    # Every threshold takes a pass over the scores of its query. Done for a few queries at a time,
-    # all passes but the first find these scores in the CPU's cache.
+    # Thresholds take several passes over the scores of their query. Done for a few queries at a
+    # time, all passes but the first find these scores in the CPU's cache.
     size = max(1, CACHE_SCORES // scores.shape[1])
-    surplus = torch.cat([
-        _surplus(*block)
+    net = torch.cat([
+        surplus(*block)
         for block in zip(scores.split(size), thresholds.split(size), strict=True)
     ])  # fmt: skip
     # On the CPU before it becomes double, a type that not every device has.
-    net, own = (values[owners_, column_].cpu().double().numpy() for values in (surplus, thresholds))
-    return positions, 1 + (scores.shape[1] + net) / 2, own  # 1 + those above + half of the ties
-
-
-def _surplus(scores: Tensor, thresholds: Tensor) -> Tensor:
-    """How many more of scores [n, E] are above thresholds [n, k] than below: Σ sign(s − t), [n, k].
-
-    Every score is above, below or tied: above + below + tied = E and above − below = Σ, so that
-    above + tied / 2 = (E + Σ) / 2. One sum thus counts both, and needs no second comparison.
-    """
-    difference = torch.empty_like(scores)  # written again for every threshold
-    signs = [
-        torch.sub(scores, threshold[:, None], out=difference).sign_().sum(1)
-        for threshold in thresholds.unbind(1)
-    ]
-    return torch.stack(signs, dim=1)
+    ahead, own = (values[owners_, column_].cpu().double().numpy() for values in (net, thresholds))
+    return positions, 1 + (scores.shape[1] + ahead) / 2, own  # 1 + those above + half of the ties
 
 
 def capped(queries: Mapping[str, Queries], most: int) -> dict[str, Queries]:

@@ -11,8 +11,9 @@ from lmpnn_kge.query.patterns import BETAE, named_patterns
 
 ENTITIES, RELATIONS, DIM = 14_541, 237, 128
 
-#: Easy and hard answers of an evaluation query, on average.
-EASY, HARD = 25, 3.5
+#: Easy and hard answers of an evaluation query, on average, and as many hard ones as queries may
+#: have that are sampled with up to 100 of them.
+EASY, HARD, MANY_HARD = 25, 3.5, 35
 
 
 def backbone(entities: int = ENTITIES, dim: int = DIM, relations: int = RELATIONS) -> Backbone:
@@ -28,11 +29,11 @@ def training_queries(
 
 
 def evaluation_queries(
-    per_type: int, entities: int = ENTITIES, relations: int = RELATIONS
+    per_type: int, entities: int = ENTITIES, relations: int = RELATIONS, hard: float = HARD
 ) -> dict[str, Queries]:
     """Queries: `per_type` of each of the 14 types, and four times as many of 1p."""
     counts = {name: per_type * (4 if name == "1p" else 1) for name in BETAE}
-    return {name: queries(name, n, EASY, HARD, entities, relations) for name, n in counts.items()}
+    return {name: queries(name, n, EASY, hard, entities, relations) for name, n in counts.items()}
 
 
 def queries(
