@@ -9,7 +9,8 @@ import numpy as np
 
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.queries.ground import Edges, ground
-from lmpnn_kge.queries.sample import betae_preset, sample_all
+from lmpnn_kge.queries.hard import HARD_PRESET, HardSampler, classes_of
+from lmpnn_kge.queries.sample import Request, Sampler, betae_preset, sample_all
 from lmpnn_kge.queries.store import QueryStore, write_store
 from lmpnn_kge.query.patterns import BETAE, named_patterns
 from tests import python_sets
@@ -49,6 +50,18 @@ def sampling(graph: KnowledgeGraph) -> None:
         print(f"reopened in {opened:.3f} s")
 
 
+def hard_sets(graph: KnowledgeGraph) -> None:
+    """Pairs of a query and an answer of hard sets, relative to queries of BetaE's protocol."""
+    patterns, count = named_patterns(), 500
+    betae, hard = Sampler(graph), HardSampler(graph, rules=HARD_PRESET.rules)
+    for name in ("2p", "2i", "3in", "4p"):
+        request = Request("test", name, patterns[name], count)
+        plain = seconds(partial(betae.sample, request)) / count
+        pairs = count * classes_of(request.pattern)
+        balanced = seconds(partial(hard.sample, request)) / pairs
+        print(f"{name:4} {1 / balanced:6,.0f} pairs/s  {plain / balanced:4.1f} × BetaE's queries/s")
+
+
 def main() -> None:
     folder = ROOT.parent / "shared" / "fb15k-237" / "dataset"
     if not folder.is_dir():
@@ -57,6 +70,7 @@ def main() -> None:
     graph = KnowledgeGraph.open(folder)
     answering(graph)
     sampling(graph)
+    hard_sets(graph)
 
 
 if __name__ == "__main__":
