@@ -9,8 +9,9 @@ from __future__ import annotations
 import secrets
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +42,7 @@ class Spark:
 
     def __init__(self, edges: str, entities: int, master: str | None = None):
         self.session = connect(master or LOCAL)
+        self.remote = is_remote(master or LOCAL)
         self._views = {name: f"{name}_{secrets.token_hex(8)}" for name in ("triples", "entities")}
         triples = self.session.read.parquet(edges)
         triples.cache().createTempView(self._views["triples"])
@@ -119,12 +121,37 @@ class Spark:
     @contextmanager
     def _stopped_in_time(self, tag: str) -> Iterator[None]:
         """Interrupt what Spark runs for this thread in the block when its time is over."""
-        self.session.addTag(tag)
+        tags = self._tags
+        tags.add(tag)
         try:
-            with interrupting(partial(self.session.interruptTag, tag), STOPPING):
+            with interrupting(partial(tags.interrupt, tag), STOPPING):
                 yield
         finally:
-            self.session.removeTag(tag)
+            tags.remove(tag)
+
+    @property
+    def _tags(self) -> _Tags:
+        """How to mark and interrupt jobs; only Spark Connect can do it by the session."""
+        if self.remote:
+            session = self.session
+            return _Tags(session.addTag, session.removeTag, session.interruptTag)
+        # A session finds the tags of its own thread only, and another one interrupts.
+        context = self.session.sparkContext
+        return _Tags(context.addJobTag, context.removeJobTag, context.cancelJobsWithTag)
+
+
+@dataclass(frozen=True)
+class _Tags:
+    """Marks the jobs that this thread starts."""
+
+    add: Callable[[str], None]
+    remove: Callable[[str], None]
+    interrupt: Callable[[str], object]
+
+
+def is_remote(master: str) -> bool:
+    """Whether a master is a server of Spark Connect."""
+    return master.startswith("sc://")
 
 
 def connect(master: str) -> SparkSession:
@@ -142,7 +169,7 @@ def connect(master: str) -> SparkSession:
             f"the engine spark needs {error.name}: run `pip install 'lmpnn-kge[spark]'`"
         ) from error
     builder = SparkSession.builder.appName("lmpnn-kge")
-    if master.startswith("sc://"):
+    if is_remote(master):
         builder = builder.remote(master)
     else:
         builder = builder.master(master).config("spark.ui.enabled", "false")
@@ -155,6 +182,6 @@ def connect(master: str) -> SparkSession:
         raise LmpnnError(
             f"Spark does not start at {master}: {one_line(error)}; it needs Java 17 or later"
         ) from error
-    if not master.startswith("sc://"):
+    if not is_remote(master):
         session.sparkContext.setLogLevel("ERROR")
     return session
