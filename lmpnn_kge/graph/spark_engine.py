@@ -108,7 +108,7 @@ class Spark:
                 yield self.session.sql(statement)
         except (PySparkException, Py4JError) as error:
             check_time()
-            raise QueryError(f"Spark cannot answer: {one_line(error)}") from error
+            raise QueryError(f"Spark cannot answer: {_cause(error)}") from error
         finally:
             self.session.catalog.dropTempView(views["queries"])
 
@@ -176,6 +176,7 @@ def connect(master: str) -> SparkSession:
         builder = builder.config("spark.ui.showConsoleProgress", "false")
     if master.startswith("local"):  # where 200 parts, the default, take longer than the work
         builder = builder.config("spark.sql.shuffle.partitions", PARTS)
+        builder = builder.config("spark.driver.host", "localhost")  # no network is needed
     try:
         session = builder.getOrCreate()
     except (PySparkException, OSError, RuntimeError) as error:
@@ -185,3 +186,9 @@ def connect(master: str) -> SparkSession:
     if not is_remote(master):
         session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _cause(error: Exception) -> str:
+    """The innermost cause that Java reports, without its stack, on one line."""
+    *_, cause = str(error).split("Caused by: ")
+    return one_line(ValueError(cause.partition("\n\tat ")[0]))
