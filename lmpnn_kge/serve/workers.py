@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -38,14 +39,21 @@ class Workers:
         self.threads = ThreadPoolExecutor(limits.at_once, thread_name_prefix="answer")
 
     async def run(self, request: Request, work: Callable[[], T]) -> T:
-        """The result of some work; it is stopped if it takes too long or the client goes away."""
+        """The result of some work; it is stopped if it takes too long or the client goes away.
+
+        BusyError if too many others wait, or if it cannot begin in time.
+        """
         if self.pending >= self.limits.at_once + self.limits.waiting:
-            raise BusyError(f"{self.pending} requests are being answered; try again soon")
+            raise self._busy()
         stopped = threading.Event()
+        latest = time.monotonic() + self.limits.seconds  # to begin
         self.pending += 1
         try:
-            done = asyncio.wrap_future(self.threads.submit(self._limited, work, stopped))
+            future = self.threads.submit(self._limited, work, stopped)
+            done = asyncio.wrap_future(future)
             while not (await asyncio.wait([done], timeout=LOOK))[0]:
+                if time.monotonic() > latest and future.cancel():  # unless it has begun
+                    raise self._busy()
                 if self.closing.is_set() or await request.is_disconnected():
                     stopped.set()
                     await asyncio.wait([done])
@@ -55,6 +63,9 @@ class Workers:
             return done.result()
         finally:
             self.pending -= 1
+
+    def _busy(self) -> BusyError:
+        return BusyError(f"{self.pending} requests are being answered; try again soon")
 
     def _limited(self, work: Callable[[], T], stopped: threading.Event) -> T:
         with stoppable(stopped), time_limit(self.limits.seconds):

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import gc
 import threading
 
 import pytest
@@ -90,6 +91,41 @@ def test_more_requests_than_can_wait_are_refused():
 
     assert asyncio.run(scene()) == ["done", "done"]
     workers.close()
+
+
+def test_work_that_cannot_begin_in_time_is_refused_and_never_done():
+    workers, go, done = Workers(Limits(seconds=0.05, at_once=1)), threading.Event(), []
+
+    async def scene():
+        first = asyncio.create_task(workers.run(request(), go.wait))
+        await asyncio.sleep(0)  # it takes the only thread
+        with pytest.raises(BusyError, match="2 requests"):
+            await workers.run(request(), lambda: done.append(1))
+        go.set()
+        return await first
+
+    assert asyncio.run(scene()) is True
+    workers.close()
+    assert (done, workers.pending) == ([], 0)
+
+
+def test_the_error_of_work_that_nobody_waits_for_is_not_reported(caplog):
+    workers, go = Workers(Limits()), threading.Event()
+
+    async def leave():
+        go.set()
+        return {"type": "http.disconnect"}
+
+    def fail():
+        go.wait(60)
+        raise ValueError("nobody wants to know")
+
+    gone = Request({"type": "http", "method": "GET", "path": "/", "headers": []}, leave)
+    with pytest.raises(ClientGone):
+        asyncio.run(workers.run(gone, fail))
+    workers.close()
+    gc.collect()  # asyncio reports an error that nobody has looked at when it is forgotten
+    assert not caplog.records
 
 
 def test_a_question_that_takes_too_long_is_answered_with_504(run):

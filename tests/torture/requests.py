@@ -22,7 +22,7 @@ from .responses import Response, check, split
 
 #: Seconds that the server gives an answer, that it may take in all on a busy machine, and after
 #: which nothing more is expected from a request that need not be answered.
-LIMIT, LATEST, QUIET = 5, 60, 0.2
+LIMIT, LATEST, QUIET = 5, 25, 0.2
 
 #: Bytes that the server may grow by.
 GROWTH = 400 << 20
