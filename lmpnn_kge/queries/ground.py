@@ -190,10 +190,14 @@ def _order(pattern: Pattern) -> Iterator[tuple[Atom, Term]]:
 
 
 def _undone(steps: list[_Step], relations: dict[str, Ints], edges: Edges, count: int) -> Mask:
-    """The queries in which a step into a variable is followed by its own inverse."""
+    """The queries in which a step into a variable is followed by its own inverse.
+
+    A pattern that has the same relation in both steps wants just that.
+    """
     undone = np.zeros(count, bool)
     for near, far in combinations(steps, 2):
-        if near.other == far.known and near.other not in (near.known, far.other):
+        wanted = near.atom.relation == far.atom.relation
+        if not wanted and near.other == far.known and near.other not in (near.known, far.other):
             term = near.other
             undone |= near.outward(term, relations, edges) == far.outward(term, relations, edges)
     return undone

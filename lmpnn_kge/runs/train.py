@@ -74,8 +74,9 @@ def train(
         before = RunFolder.open(out, RUN)
     if before is not None and config is None:  # settings that are not given stay as they were
         wanted = changed_settings(before.settings, wanted, settings or {})
-    with tracked(track, listener) as tracking:
-        heard = tracking if track else listener
+    names = track if current().first else ()  # of the processes of a job, the first one records
+    with tracked(names, listener) as tracking:
+        heard = tracking if names else listener
         run = train_on(inputs, wanted, out, device=device, resume=resume, listener=heard)
         tracking.finish(run.folder.path, run.results)
     return run

@@ -155,7 +155,10 @@ def test_a_run_is_the_same_as_on_libkges_file(here, toy_queries):
             "--out", run, *options(epochs=1))  # fmt: skip
         answers.append(cli("ask", run, "friend_of(person/ada_voss, ?)", "--json").stdout)
     assert answers[0] == answers[1]
-    assert result_of(here / "run-pt") == result_of(here / "run-st")
+    results = [result_of(here / run) for run in ("run-pt", "run-st")]
+    files = [result["test"]["origin"].pop("checkpoint") for result in results]
+    assert results[0] == results[1]
+    assert files[0] != files[1]  # only the file that they were measured on differs
     facts = json.loads((here / "run-st" / "run.json").read_text())
     assert facts["backbone"] == facts["checkpoint"]["model"] == "complex"
     assert facts["checkpoint"]["file"].endswith("a.safetensors")

@@ -94,7 +94,7 @@ def test_a_negation_changes_the_answers(toy, sampled, name, positive, kept):
 def test_the_same_seed_gives_the_same_queries_whatever_the_threads(toy):
     request = Request("test", "pi", PATTERNS["pi"], 15)
     one, two, other = (Sampler(toy, seed).sample(request) for seed in (3, 3, 4))
-    toy.database.connection.execute("SET threads = 1")
+    toy.database.engine.connection.execute("SET threads = 1")
     single = Sampler(toy, 3).sample(request)
     for again in (two, single):
         assert np.array_equal(one.constants, again.constants)

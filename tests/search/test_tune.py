@@ -131,6 +131,6 @@ def test_without_flat_queries_nothing_is_learnt(world):
 
 def test_flat_is_what_has_only_edges_between_constants_and_the_answer():
     flat = {name for name, pattern in named_patterns().items() if tune.is_flat(pattern)}
-    assert flat == {"1p", "2i", "3i", "2in", "3in"}
+    assert flat == {"1p", "2i", "3i", "4i", "2in", "3in"}
     for formula in ("r(a, ?) & ? != b", "r(?, ?)", "r(a, ?) & !(s(?x, ?) & t(b, ?x))"):
         assert not tune.is_flat(Pattern(parse(formula)))

@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import gc
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from starlette.requests import Request
@@ -32,6 +33,12 @@ def request(*messages):
     return Request({"type": "http", "method": "GET", "path": "/", "headers": []}, receive)
 
 
+def run_alone(work):
+    """Run a coroutine in a thread of its own: that of the tests may have a loop of a browser."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
 def until_stopped(ended: threading.Event):
     """Work that checks the time, as every long computation does."""
     try:
@@ -49,7 +56,7 @@ def serving(run, **limits) -> Service:
 def test_work_ends_at_its_time_limit():
     workers, ended = Workers(Limits(seconds=0.05)), threading.Event()
     with pytest.raises(TimeLimitError):
-        asyncio.run(workers.run(request(), lambda: until_stopped(ended)))
+        run_alone(workers.run(request(), lambda: until_stopped(ended)))
     assert ended.is_set()
     workers.close()
 
@@ -58,7 +65,7 @@ def test_work_is_stopped_when_its_client_goes_away():
     workers, ended = Workers(Limits(seconds=1000)), threading.Event()
     gone = request({"type": "http.disconnect"})
     with pytest.raises(ClientGone):
-        asyncio.run(workers.run(gone, lambda: until_stopped(ended)))
+        run_alone(workers.run(gone, lambda: until_stopped(ended)))
     assert ended.is_set()
     assert workers.pending == 0
     workers.close()
@@ -68,7 +75,7 @@ def test_closing_stops_all_work():
     workers, ended = Workers(Limits(seconds=1000)), threading.Event()
     workers.closing.set()
     with pytest.raises(ClientGone):
-        asyncio.run(workers.run(request(), lambda: until_stopped(ended)))
+        run_alone(workers.run(request(), lambda: until_stopped(ended)))
     assert ended.is_set()
     workers.close()
 
@@ -89,7 +96,7 @@ def test_more_requests_than_can_wait_are_refused():
         go.set()
         return await asyncio.gather(*tasks)
 
-    assert asyncio.run(scene()) == ["done", "done"]
+    assert run_alone(scene()) == ["done", "done"]
     workers.close()
 
 
@@ -104,7 +111,7 @@ def test_work_that_cannot_begin_in_time_is_refused_and_never_done():
         go.set()
         return await first
 
-    assert asyncio.run(scene()) is True
+    assert run_alone(scene()) is True
     workers.close()
     assert (done, workers.pending) == ([], 0)
 
@@ -122,7 +129,7 @@ def test_the_error_of_work_that_nobody_waits_for_is_not_reported(caplog):
 
     gone = Request({"type": "http", "method": "GET", "path": "/", "headers": []}, leave)
     with pytest.raises(ClientGone):
-        asyncio.run(workers.run(gone, fail))
+        run_alone(workers.run(gone, fail))
     workers.close()
     gc.collect()  # asyncio reports an error that nobody has looked at when it is forgotten
     assert not caplog.records
