@@ -22,8 +22,7 @@ def server(run_folder, tmp_path_factory):
 
 def examples(program: str) -> list[str]:
     lines = [line for block in blocks(DOCS["serve.md"], "sh") for line in joined(block)]
-    text = "\n".join(lines).replace("|\n", "|")
-    return [line for line in text.splitlines() if line.startswith(program)]
+    return [line for line in lines if line.startswith(program)]
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")

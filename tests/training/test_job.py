@@ -100,7 +100,7 @@ def test_a_pretraining_that_torchrun_restarts_ends_in_the_same_bits(here, toy_da
     job = run_job(
         *(2, "pretrain", *arguments, "-o", "two.safetensors"),
         program=["killed.py"],
-        restarts=1,
+        restarts=3,  # one is enough, unless a new process cannot reach the others at once
         cwd=here,
     )
     assert job.returncode == 0, job.stderr
