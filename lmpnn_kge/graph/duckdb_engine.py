@@ -87,6 +87,10 @@ class DuckDB:
         with self._prepared(task) as (session, statement):
             return session.fetch(statement)
 
+    def use_threads(self, count: int) -> None:
+        """Let a statement take so many threads, if statements run side by side."""
+        self.connection.execute(f"SET threads = {count}")
+
     def write(self, task: Task, folder: str) -> None:
         """Write the rows that a statement yields, each once, to a new folder of Parquet files."""
         with atomic_folder(Path(folder)) as aside, self._prepared(task) as (session, statement):

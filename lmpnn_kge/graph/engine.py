@@ -59,6 +59,9 @@ class Engine(Protocol):
     def write(self, task: Task, folder: str) -> None:
         """Write the rows that a statement yields, each once, to a new folder of Parquet files."""
 
+    def use_threads(self, count: int) -> None:
+        """Let a statement take so many threads, if statements run side by side."""
+
 
 #: The engines by name.
 ENGINES = ("duckdb", "spark")

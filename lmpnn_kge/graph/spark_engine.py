@@ -84,6 +84,9 @@ class Spark:
             table = frame.toArrow()
         return {name: table[name].to_numpy() for name in table.column_names}
 
+    def use_threads(self, count: int) -> None:
+        """Nothing: the master of the session says how many threads there are."""
+
     def write(self, task: Task, folder: str) -> None:
         """Write what a statement yields as Parquet files, which never pass through this process."""
         with self._frame(task) as frame:

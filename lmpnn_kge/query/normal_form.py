@@ -10,6 +10,7 @@ import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from lmpnn_kge.errors import QueryError, short
 from lmpnn_kge.query.formula import (
@@ -67,6 +68,7 @@ class Conjunct:
         return len(self.literals) + sum(group.size for group in self.groups)
 
 
+@lru_cache(maxsize=256)  # of one pattern, it is needed in several places for each question
 def normalise(formula: Formula, *, merge: bool = False) -> tuple[Conjunct, ...]:
     """The disjuncts of a formula; QueryError if it is too large, or not connected to `?`.
 

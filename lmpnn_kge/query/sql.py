@@ -7,6 +7,7 @@ that fill the pattern), `edges` (s, p, o, and cost if witnesses are priced) and 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 
 from lmpnn_kge.query.compiler import Bucket, Compiler, column_of, without_equalities
 from lmpnn_kge.query.formula import FREE, Constant, Term, Variable
@@ -15,6 +16,7 @@ from lmpnn_kge.query.normal_form import Conjunct, normalise, substitute
 from lmpnn_kge.query.patterns import Pattern
 
 
+@lru_cache(maxsize=256)  # questions of a few patterns are asked one by one
 def pattern_sql(pattern: Pattern, *, priced: bool = False, max_ranging: int | None = None) -> str:
     """The statement that answers all queries of a pattern: pairs of a query q and an answer.
 

@@ -17,3 +17,8 @@ class Limits:
     body: int = 2**20  # bytes of a request
     at_once: int = os.cpu_count() or 1  # requests that compute at the same time
     waiting: int = 128  # requests that wait for those
+
+    @property
+    def threads(self) -> int:
+        """The share of the cores that one request needs, because others are answered beside it."""
+        return max(1, (os.cpu_count() or 1) // self.at_once)

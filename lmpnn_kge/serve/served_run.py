@@ -40,8 +40,8 @@ class ServedRun:
         self.notes = [note.replace(str(run.folder.path), name) for note in run.notes]
         self.methods = self._ready(listener)
         self.completer = Completer(run.vocabulary, run.knowledge)
-        if run.graph is not None:
-            _ = run.graph.database  # so that no request has to load it
+        if run.graph is not None:  # loaded now, so that no request has to
+            run.graph.database.engine.use_threads(limits.threads)
 
     def _ready(self, listener: Listener) -> list[str]:
         """The methods that answer, the best first, each fitted or read from the run."""

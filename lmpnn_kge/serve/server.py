@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import socket
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -25,6 +25,9 @@ from lmpnn_kge.serve.served_run import ServedRun
 #: Connections that are open at the same time.
 CONNECTIONS = 512
 
+#: Seconds after which a thread lets another one run.
+SWITCH = 0.0005
+
 #: Bytes of the head of a request: a question in a URL may be as long as one in a body.
 HEAD = 2**17
 
@@ -44,8 +47,7 @@ def open_service(
     runs = {}
     for name, path in zip(distinct_names(paths), paths, strict=True):
         runs[name] = ServedRun(name, Run.open(path, device=device), limits, listener)
-    # Requests are answered side by side, so that one needs no more than its share of the cores.
-    torch.set_num_threads(max(1, (os.cpu_count() or 1) // limits.at_once))
+    torch.set_num_threads(limits.threads)
     return Service(runs, limits)
 
 
@@ -93,6 +95,8 @@ def serve(
     ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Answer requests until a signal comes; those that are being answered may end."""
+    # By default a thread waits up to 5 ms for Python's lock: a good part of the time of an answer.
+    sys.setswitchinterval(SWITCH)
     app = make_app(service, access, log=log)
     config = uvicorn.Config(
         app,

@@ -18,7 +18,7 @@ from lmpnn_kge.serve.limits import Limits
 T = TypeVar("T")
 
 #: Seconds between two looks whether a client is still there.
-LOOK = 0.1
+LOOK = 0.5
 
 
 class BusyError(LmpnnError):
