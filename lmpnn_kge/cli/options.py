@@ -114,8 +114,8 @@ def engine_options(command: F) -> F:
         click.option(
             "--memory",
             metavar="SIZE",
-            help="With duckdb: memory to use, such as 8GB; larger results go to a temporary "
-            "folder. Default: half of the machine's.",
+            help="Memory for exact answers, such as 8GB; larger results go to a temporary folder. "
+            "Default: half of the machine's.",
         ),
         click.option(
             "--engine",

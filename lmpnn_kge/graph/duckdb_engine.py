@@ -46,11 +46,11 @@ class DuckDB:
     def __init__(
         self, triples: Ints, level: Ints, entities: int, relations: int, memory: str | None = None
     ):
-        self.memory = memory_limit(memory)
+        self.memory = f"{memory_limit(memory):,} MB"
         self.connection = duckdb.connect()
         # We order the joins: DuckDB badly underestimates how many rows a join of many edges has.
         self.connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
-        self.connection.execute(f"SET memory_limit = '{self.memory}'")
+        self.connection.execute(f"SET memory_limit = '{memory_limit(memory)}MB'")
         self._spill()
         # DuckDB skips blocks that lack the relations of queries, because the edges are sorted.
         self.adjacency = Adjacency.of(triples, level, entities, relations)

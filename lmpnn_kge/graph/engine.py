@@ -72,7 +72,7 @@ class EngineOptions:
     """Which engine keeps a graph, and what it may take."""
 
     engine: str = ENGINES[0]
-    memory: str | None = None  # duckdb: such as 8GB; by default half of the machine's
+    memory: str | None = None  # on this machine, such as 8GB; by default half of it
     master: str | None = None  # spark: where it runs; by default on this machine
     parquet: str | None = None  # spark: a folder for the edges that all its machines can read
 
@@ -82,11 +82,8 @@ class EngineOptions:
                 f"there is no engine {self.engine!r}; {choices(self.engine, ENGINES)}"
             )
         memory_limit(self.memory)  # so that a wrong size is refused before any work
-        given = {"memory": self.memory, "master": self.master, "parquet": self.parquet}
-        others = ("master", "parquet") if self.engine == "duckdb" else ("memory",)
-        for name in others:
-            if given[name] is not None:
-                raise DatasetError(f"{name} is not an option of the engine {self.engine}")
+        if self.engine == "duckdb" and (self.master or self.parquet):
+            raise DatasetError("master and parquet are options of the engine spark; choose it, too")
 
 
 DEFAULT = EngineOptions()

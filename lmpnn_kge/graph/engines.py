@@ -13,5 +13,5 @@ def open_engine(
     if options.engine == "spark":
         from lmpnn_kge.graph.spark_engine import Spark
 
-        return Spark.of(triples, level, entities, relations, options.master, options.parquet)
+        return Spark.of(triples, level, entities, relations, options)
     return DuckDB(triples, level, entities, relations, options.memory)

@@ -20,14 +20,16 @@ CONTAINER = Path("/sys/fs/cgroup/memory.max")
 SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]i?B)\s*", re.IGNORECASE)
 
 
-def memory_limit(size: str | None = None) -> str:
-    """A limit for DuckDB: a size such as 8GB as it is, or else half of the machine's memory."""
+def memory_limit(size: str | None = None) -> int:
+    """The megabytes of a size such as 8GB, or else half of the machine's memory."""
     if size is None:
-        return f"{max(1, round(SHARE * machine_memory() / 1e6))}MB"
+        return max(1, round(SHARE * machine_memory() / 1e6))
     match = SIZE.fullmatch(size)
     if match is None or not float(match[1]):
         raise QueryError(f"{size!r} is not a size of memory; give one such as 500MB or 8GB")
-    return f"{match[1]}{match[2].upper().replace('I', 'i')}"
+    base = 1024 if "i" in match[2].lower() else 1000
+    bytes_ = float(match[1]) * base ** ("KMGT".index(match[2][0].upper()) + 1)
+    return max(1, round(bytes_ / 1e6))
 
 
 def machine_memory() -> int:

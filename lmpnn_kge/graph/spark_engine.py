@@ -20,7 +20,8 @@ import numpy as np
 
 from lmpnn_kge.deadline import check_time, interrupting
 from lmpnn_kge.errors import DatasetError, LmpnnError, QueryError, one_line
-from lmpnn_kge.graph.engine import Columns, Ints, Task
+from lmpnn_kge.graph.engine import Columns, EngineOptions, Ints, Task
+from lmpnn_kge.graph.memory import memory_limit
 from lmpnn_kge.graph.parquet import write_edges
 from lmpnn_kge.graph.spill import spill_folder
 
@@ -40,8 +41,10 @@ STOPPING = 0.5
 class Spark:
     """A graph in Parquet files: the edges of both directions, with columns s, p, o and level."""
 
-    def __init__(self, edges: str, entities: int, master: str | None = None):
-        self.session = connect(master or LOCAL)
+    def __init__(
+        self, edges: str, entities: int, master: str | None = None, memory: str | None = None
+    ):
+        self.session = connect(master or LOCAL, memory)
         self.remote = is_remote(master or LOCAL)
         self._views = {name: f"{name}_{secrets.token_hex(8)}" for name in ("triples", "entities")}
         triples = self.session.read.parquet(edges)
@@ -56,14 +59,13 @@ class Spark:
         level: Ints,
         entities: int,
         relations: int,
-        master: str | None,
-        parquet: str | None,
+        options: EngineOptions,
     ) -> Spark:
         """Write the edges to a folder, or to a temporary one, and read them.
 
         A location such as s3://bucket/edges must already have the files.
         """
-        cleanup = ExitStack()
+        cleanup, parquet = ExitStack(), options.parquet
         if parquet is None:
             temporary = spill_folder(cleanup)
             if temporary is None:
@@ -74,7 +76,7 @@ class Spark:
             parquet = str(temporary / "edges")
         if "://" not in parquet:
             write_edges(Path(parquet), triples, level, entities, relations)
-        engine = cls(parquet, entities, master)
+        engine = cls(parquet, entities, options.master, options.memory)
         weakref.finalize(engine, cleanup.close)
         return engine
 
@@ -106,20 +108,23 @@ class Spark:
         steps = task.statement.removeprefix("WITH ")
         statement = to_spark(f"WITH edges AS ({task.edges('triples')}), {steps}", views)
         try:
-            with self._stopped_in_time(tag):
-                self._frame_of(task.queries).createTempView(views["queries"])
+            with self._stopped_in_time(tag), self._view(views["queries"], task.queries):
                 yield self.session.sql(statement)
-        except (PySparkException, Py4JError) as error:
+        except (PySparkException, Py4JError, ConnectionError) as error:
             check_time()
             raise QueryError(f"Spark cannot answer: {_cause(error)}") from error
-        finally:
-            self.session.catalog.dropTempView(views["queries"])
 
-    def _frame_of(self, columns: Columns) -> DataFrame:
+    @contextmanager
+    def _view(self, name: str, columns: Columns) -> Iterator[None]:
+        """A table that statements can read while the block runs."""
         import pyarrow
 
         arrays = {name: np.ascontiguousarray(c, np.int32) for name, c in columns.items()}
-        return self.session.createDataFrame(pyarrow.table(arrays))
+        self.session.createDataFrame(pyarrow.table(arrays)).createTempView(name)
+        try:
+            yield
+        finally:
+            self.session.catalog.dropTempView(name)
 
     @contextmanager
     def _stopped_in_time(self, tag: str) -> Iterator[None]:
@@ -157,10 +162,10 @@ def is_remote(master: str) -> bool:
     return master.startswith("sc://")
 
 
-def connect(master: str) -> SparkSession:
+def connect(master: str, memory: str | None = None) -> SparkSession:
     """The session of a master: local[4], spark://host:7077, yarn, k8s://…, or sc://host remotely.
 
-    A session that this process already has is used.
+    memory limits Spark on this machine. A session that this process already has is used as it is.
     """
     try:
         import pyarrow  # noqa: F401
@@ -177,6 +182,7 @@ def connect(master: str) -> SparkSession:
     else:
         builder = builder.master(master).config("spark.ui.enabled", "false")
         builder = builder.config("spark.ui.showConsoleProgress", "false")
+        builder = builder.config("spark.driver.memory", f"{memory_limit(memory)}m")
     if master.startswith("local"):  # where 200 parts, the default, take longer than the work
         builder = builder.config("spark.sql.shuffle.partitions", PARTS)
         builder = builder.config("spark.driver.host", "localhost")  # no network is needed

@@ -21,7 +21,7 @@ from lmpnn_kge.graph.parquet import write_edges
 from lmpnn_kge.queries.ground import Edges, ground
 from lmpnn_kge.queries.sample import Request, Sampler
 from lmpnn_kge.query.parser import parse
-from lmpnn_kge.query.patterns import BETAE, EFO1, Pattern, named_patterns
+from lmpnn_kge.query.patterns import BETAE, EFO1, Pattern, named_patterns, parse_pattern
 
 from ..formulas import formulas
 
@@ -30,7 +30,7 @@ if MISSING or not shutil.which("java"):
     pytest.skip(f"Spark needs {', '.join([*MISSING, 'Java'])}", allow_module_level=True)
 
 #: The toy graph and the real one share a session, with little parallelism.
-MASTER = "local[2]"
+MASTER, MEMORY = "local[2]", "2GB"
 
 #: Entities and relations that random formulas mention.
 FEW = 6
@@ -49,7 +49,7 @@ def spark(graph, tmp_path_factory):
     folder = tmp_path_factory.mktemp("parquet") / "edges"
     write_edges(folder, *graph.edges, graph.num_entities, graph.num_relations, rows=200_000)
     assert len(list(folder.iterdir())) == 4
-    engine = Spark(str(folder), graph.num_entities, MASTER)
+    engine = Spark(str(folder), graph.num_entities, MASTER, MEMORY)
     return Database(engine, graph.num_entities)
 
 
@@ -68,8 +68,14 @@ def same(left, right) -> bool:
 @pytest.mark.parametrize("name", [*BETAE, *EFO1])
 def test_every_type_has_the_answers_of_duckdb(graph, spark, edges, name):
     pattern = named_patterns()[name]
-    candidates = ground(pattern, edges, 100_000, np.random.default_rng(0))
-    queries = [column[:200] for column in candidates]
+    # Sampling refuses a step that is undone, which `coauthor` always has; its first half has none.
+    drawn = parse_pattern("r1(f,e1)&r2(e1,s1)") if name == "coauthor" else pattern
+    constants, relations = ground(drawn, edges, 100_000, np.random.default_rng(0))
+    chosen = np.arange(len(constants))
+    if name == "coauthor":  # with a large relation, there are millions of pairs of authors
+        sizes = np.bincount(graph.edges[0][:, 1])[relations % graph.num_relations]
+        chosen = np.flatnonzero(sizes.max(1) < 200)
+    queries = constants[chosen[:100]], relations[chosen[:100]]
     answers = spark.answer(pattern, *queries)
     assert len(answers) > 20
     assert same(answers, graph.database.answer(pattern, *queries))
