@@ -19,8 +19,8 @@ S = TypeVar("S", bound=Settings)
 
 def make_settings(kind: type[S], values: Mapping[str, Any]) -> S:
     """All settings of a kind, each of its type."""
-    fields = dataclasses.fields(kind)
-    kinds = {field.name: get_type_hints(kind)[field.name] for field in fields}
+    fields, hints = dataclasses.fields(kind), get_type_hints(kind)
+    kinds = {field.name: hints[field.name] for field in fields}
     for key in values:
         if key not in kinds:
             raise ConfigError(f"there is no setting {short(key)!r}; {choices(short(key), kinds)}")
