@@ -172,7 +172,11 @@ def job() -> Iterator[Processes]:
     if with_gpus:
         torch.cuda.set_device(local_rank % torch.cuda.device_count())
     with _reaching_others("the other processes of this job cannot be reached"):
-        store, rank, count = next(rendezvous("env://"))
+        shared, rank, count = next(rendezvous("env://"))
+        # The launcher keeps its store when it restarts the processes, with the addresses of those
+        # that have ended: a new process would wait for them.
+        attempt = f"{os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)} of {count}"
+        store = dist.PrefixStore(attempt, shared)
         dist.init_process_group(
             "cpu:gloo,cuda:nccl" if with_gpus else "gloo",
             store=store,

@@ -1,0 +1,88 @@
+"""Threads that ask one run and its graph: their rate against that of one thread, and the answers.
+
+python -m tests.benchmarks.threads RUN --seconds 60 --threads 16
+
+Exact answers and those of each method take turns. One thread asks first, for a third of the time;
+what the others get must be equal to its answers.
+"""
+
+import argparse
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from lmpnn_kge import Answer, Run
+
+from .load import questions_of
+
+QUESTIONS = 280
+
+Ask = Callable[[], object]
+
+
+def ways_to_ask(run: Run, methods: list[str]) -> list[Ask]:
+    """A call for each question: exact answers and the methods in turn."""
+    ways = ["exact", *methods]
+    return [
+        lambda text=text, way=way: ask(run, text, way)
+        for text, way in zip(questions_of(run, QUESTIONS), itertools.cycle(ways))
+    ]
+
+
+def ask(run: Run, text: str, way: str) -> object:
+    if way == "exact":
+        return run.graph.answer_rows(text, "train").tolist()
+    return [fields_of(answer) for answer in run.ask(text, 10, method=way)]
+
+
+def fields_of(answer: Answer) -> tuple[object, ...]:
+    return answer.id, answer.score, answer.probability, answer.known, answer.confirmed
+
+
+def rate(calls: list[Ask], threads: int, seconds: float, results: dict[int, object]) -> float:
+    """Questions per second of some threads; what differs from earlier results is an error."""
+    numbers: Iterator[int] = itertools.cycle(range(len(calls)))
+    lock, deadline, asked = threading.Lock(), time.monotonic() + seconds, [0] * threads
+    different: list[int] = []
+
+    def work(own: int) -> None:
+        while time.monotonic() < deadline:
+            with lock:
+                number = next(numbers)
+            result = calls[number]()
+            if results.setdefault(number, result) != result:
+                different.append(number)
+            asked[own] += 1
+
+    begun = time.monotonic()
+    workers = [threading.Thread(target=work, args=(own,)) for own in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    total = sum(asked)
+    print(f"{threads} threads: {total:,} questions, {len(different)} differ", flush=True)
+    return total / (time.monotonic() - begun)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--threads", type=int, default=16)
+    parser.add_argument("--methods", default="lmpnn,search,hybrid")
+    chosen = parser.parse_args()
+    run = Run.open(chosen.run)
+    calls = ways_to_ask(run, chosen.methods.split(","))
+    for call in calls:  # what is fitted and loaded once
+        call()
+    results: dict[int, object] = {}
+    one = rate(calls, 1, chosen.seconds / 3, results)
+    many = rate(calls, chosen.threads, chosen.seconds, results)
+    print(f"one thread {one:.1f}/s, {chosen.threads} threads {many:.1f}/s: {many / one:.2f} ×")
+
+
+if __name__ == "__main__":
+    main()
