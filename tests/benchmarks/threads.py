@@ -3,7 +3,8 @@
 python -m tests.benchmarks.threads RUN --seconds 60 --threads 16
 
 Exact answers and those of each method take turns. One thread asks first, for a third of the time;
-what the others get must be equal to its answers.
+what the others get must be equal to its answers. One thread may use several cores, as torch
+does for products; `OMP_NUM_THREADS=1` prevents that.
 """
 
 import argparse
@@ -56,15 +57,16 @@ def rate(calls: list[Ask], threads: int, seconds: float, results: dict[int, obje
                 different.append(number)
             asked[own] += 1
 
-    begun = time.monotonic()
+    begun, used = time.monotonic(), time.process_time()
     workers = [threading.Thread(target=work, args=(own,)) for own in range(threads)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    total = sum(asked)
-    print(f"{threads} threads: {total:,} questions, {len(different)} differ", flush=True)
-    return total / (time.monotonic() - begun)
+    taken, total = time.monotonic() - begun, sum(asked)
+    cores = (time.process_time() - used) / taken
+    print(f"{threads:>2} threads: {total:,} questions, {len(different)} differ, {cores:.2f} cores")
+    return total / taken
 
 
 def main() -> None:
