@@ -27,6 +27,9 @@ ODD: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+#: Bytes of a file that takes hardly any room on the disk.
+HOLE = 1 << 40
+
 #: What can be in the place of a file, besides a folder.
 NO_FILES = ("pipe", "loop", "endless", "hole")
 
@@ -80,7 +83,7 @@ class Folder(Campaign):
 def damage(folder: Path, step: list[Any]) -> None:
     """Apply one edit to a folder."""
     file = folder / step[1]
-    if not file.is_file():
+    if not file.is_file() or file.stat().st_size >= HOLE:  # which this process cannot read either
         return
     match step[0]:
         case "bytes":
@@ -109,8 +112,8 @@ def damage(folder: Path, step: list[Any]) -> None:
         case "endless":
             file.unlink()
             file.symlink_to("/dev/zero")
-        case "hole":  # a terabyte that takes no room on the disk
-            os.truncate(file, 1 << 40)
+        case "hole":
+            os.truncate(file, HOLE)
 
 
 def change_value(file: Path, share: float, odd: int, drop: bool) -> None:

@@ -1,7 +1,7 @@
 """A binary copy of a large graph's text files, beside them, so that it opens in a moment.
 
-The copy says of which files it is: their sizes, times and numbers on the disk, and a hash of all
-their contents. It is used only if these agree, and is made anew otherwise. Losing it loses nothing.
+The copy says of which files it is: their sizes, times and numbers on the disk, and a hash of their
+contents. It is used only if these agree, and is made anew otherwise. Losing it loses nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ NAME = ".lmpnn-kge-cache"
 
 #: Graphs with less text than this, in bytes, are read faster than a cache is checked.
 WORTH = 8 << 20
+
+#: A file with more bytes is not hashed, because it may be no part of the graph: its times count.
+HASHED = 1 << 30
 
 #: Changes to the layout of the cache.
 FORMAT = 1
@@ -102,9 +105,12 @@ def _stamps(folder: Path) -> Stamps:
 
 
 def _digest(folder: Path, stamps: Stamps) -> str:
-    """A hash of the contents of all files; an unreadable one has none."""
+    """A hash of the contents of all files but huge ones; an unreadable one has none."""
     digest = hashlib.blake2b(digest_size=32)
-    for name, (size, *_) in stamps.items():
+    for name, (size, *times) in stamps.items():
+        if size > HASHED:
+            digest.update(json.dumps([name, size, *times]).encode())
+            continue
         digest.update(json.dumps([name, size]).encode())
         with suppress(OSError), (folder / name).open("rb") as stream:
             while block := stream.read(1 << 20):

@@ -28,7 +28,7 @@ _ADMITTED = {
     for container in (set, frozenset, dict, list)
 } | {("collections", "defaultdict"): defaultdict}
 
-#: Memory that loading may take, in bytes: per byte of the file, and in any case.
+#: Memory that loading may take, in bytes: per byte that the file holds, and in any case.
 MEMORY = 64, 1 << 30
 
 #: Seconds of computing that loading may take: per megabyte, and in any case. Python reads about 50
@@ -66,7 +66,9 @@ def rehearse(files: Sequence[str]) -> None:
     except ImportError:  # not on Windows
         pass
     else:
-        sizes = [Path(file).stat().st_size for file in files]
+        stats = [Path(file).stat() for file in files]
+        # A file may claim any size, but what it holds takes room on the disk, in blocks of 512.
+        sizes = [min(stat.st_size, 512 * stat.st_blocks) for stat in stats]
         memory = MEMORY[1] + MEMORY[0] * max(sizes)
         seconds = SECONDS[1] + SECONDS[0] * (sum(sizes) >> 20)
         for limit, value in (

@@ -129,6 +129,14 @@ def test_a_copy_of_a_folder_keeps_its_cache(folder, tmp_path, reads):
     assert reads == []
 
 
+def test_a_huge_file_beside_the_texts_is_not_read(folder, reads):
+    (folder / "other.bin").touch()
+    os.truncate(folder / "other.bin", 1 << 40)  # a hole, which takes no room on the disk
+    graph = opened(folder)
+    same(opened(folder), graph)
+    assert len(reads) == 1
+
+
 @pytest.mark.parametrize("cut", [0, 1, 7, 8, 100, 500, -1, -100])
 def test_a_damaged_cache_is_not_used_and_replaced(folder, reads, cut):
     file = folder / cache.NAME
