@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lmpnn_kge.errors import FileError, one_line, short
-from lmpnn_kge.leftovers import OLD, aside, claimed, lock, remove_leftovers, restore
+from lmpnn_kge.leftovers import (
+    OLD,
+    aside,
+    claimed,
+    lock,
+    remove_leftovers,
+    remove_leftovers_in,
+    restore,
+)
 
 #: Bytes of the largest file of names, settings or facts.
 MOST_BYTES = 1 << 30
@@ -71,6 +79,7 @@ def never(folder: Path) -> bool:
 def check_target(folder: str | Path, may_replace: Callable[[Path], bool] = never) -> None:
     """FileError if a folder cannot be written here, or if that would destroy something else."""
     target = _resolved(folder)
+    remove_leftovers_in(target)  # a process that was killed early may have left nothing else
     try:
         is_empty = target.is_dir() and not any(target.iterdir())
     except OSError as error:

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from lmpnn_kge.errors import FileError
-from lmpnn_kge.files import atomic_folder, remove_folder, write_file
+from lmpnn_kge.files import atomic_folder, check_target, remove_folder, write_file
 from lmpnn_kge.leftovers import aside, lock, remove_leftovers, remove_leftovers_in, restore
 
 #: Writes or replaces folder/file, and is killed at the given call of a function of `os`.
@@ -107,6 +107,14 @@ def test_all_leftovers_in_a_folder_are_removed(tmp_path):
     (tmp_path / "kept").touch()
     remove_leftovers_in(tmp_path)
     assert names(tmp_path) == ["kept"]
+
+
+def test_a_folder_that_holds_nothing_but_leftovers_may_be_used(tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / ".table.json.999999999-00000000.partial").write_text("{")
+    check_target(folder)
+    assert list(folder.iterdir()) == []
 
 
 def test_an_old_folder_is_put_back_only_if_there_is_no_new_one(tmp_path):
