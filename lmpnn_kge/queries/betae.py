@@ -95,7 +95,7 @@ def export_betae(
     notes: list[str] = []
     names = store.vocabulary
     signed = [sign + name for name in names.relation_ids for sign in "+-"]
-    with atomic_folder(Path(folder)) as aside:
+    with atomic_folder(Path(folder), or_same=True) as aside:
         for role, ids in (("ent", names.entity_ids), ("rel", signed)):
             _dump(aside / f"id2{role}.pkl", dict(enumerate(ids)))
             _dump(aside / f"{role}2id.pkl", {id_: number for number, id_ in enumerate(ids)})

@@ -196,6 +196,15 @@ def test_an_export_never_replaces_anything_and_is_never_left_unfinished(tmp_path
     assert os.listdir(tmp_path) == ["betae"]
 
 
+def test_exporting_once_more_leaves_the_folder_as_it_is(folder, tmp_path):
+    store = import_betae(folder)[0]
+    for _ in range(2):
+        export_betae(store, tmp_path / "out")
+    (tmp_path / "out" / "stats.txt").write_text("other")
+    with pytest.raises(FileError, match="out exists and holds something else"):
+        export_betae(store, tmp_path / "out")
+
+
 def test_an_export_takes_the_triples_of_a_graph_by_name(tmp_path, folder):
     store, _ = import_betae(folder)
     triples = {"train": np.array([[0, 1, 2]]), "valid": np.zeros((0, 3), int)}
