@@ -11,6 +11,7 @@ import argparse
 import http.client
 import itertools
 import json
+import os
 import re
 import subprocess
 import sys
@@ -52,6 +53,12 @@ class Server:
     def megabytes(self) -> float:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
+
+    @property
+    def seconds(self) -> float:
+        """The time of the processor that the server has taken."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def client(port: int, numbers, questions, method, seconds, answers) -> None:
@@ -117,11 +124,14 @@ def main() -> None:
             soak(server, questions, chosen)
             return
         for method in chosen.methods.split(","):
+            before = server.seconds
             rate, (median, slow), answers = ask_all(server.port, questions, method, chosen.clients)
+            each = (server.seconds - before) / len(questions) * 1000
             wrong = differing(run, questions, method, answers)
             print(
                 f"{method}: {len(questions):,} questions of {chosen.clients} clients, "
-                f"{rate:.0f}/s, p50 {median:.0f} ms, p99 {slow:.0f} ms, {wrong} differ, "
+                f"{rate:.0f}/s, p50 {median:.0f} ms, p99 {slow:.0f} ms, {each:.1f} ms of "
+                f"processor time each, {wrong} differ, "
                 f"{server.megabytes:.0f} MB",
                 flush=True,
             )
