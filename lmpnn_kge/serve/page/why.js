@@ -144,6 +144,7 @@ export class Why {
         'data-step': step,
         disabled: number + step < 0 || number + step >= count,
       });
+    if (count === 1) return '';
     return html(
       'div',
       { class: 'pages' },
