@@ -141,15 +141,21 @@ def main() -> None:
 
 
 def soak(server: Server, questions: list[str], chosen) -> None:
-    """Ask for some minutes, and print the memory of the server after each."""
-    begun, done, minute = time.monotonic(), 0, 0
+    """Ask for some minutes; print the memory of the server after each, relative to the first."""
+    begun, done, minutes = time.monotonic(), 0, []
     methods = itertools.cycle(chosen.methods.split(","))
+    part = 20 * chosen.clients
     while (passed := time.monotonic() - begun) < 60 * chosen.minutes:
-        ask_all(server.port, questions[: 20 * chosen.clients], next(methods), chosen.clients)
-        done += 20 * chosen.clients
-        if passed // 60 > minute:
-            minute = int(passed // 60)
-            print(f"minute {minute}: {done:,} questions, {server.megabytes:.0f} MB", flush=True)
+        first = done % max(1, len(questions) - part)
+        ask_all(server.port, questions[first : first + part], next(methods), chosen.clients)
+        done += part
+        if passed >= 60 * (len(minutes) + 1):
+            minutes.append(server.megabytes)
+            change = minutes[-1] / minutes[0] - 1
+            print(
+                f"minute {len(minutes)}: {done:,} questions, {minutes[-1]:.0f} MB, {change:+.1%}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":
