@@ -47,6 +47,8 @@ from lmpnn_kge.serve.sparql_results import (
 )
 from lmpnn_kge.serve.workers import Workers
 
+T = TypeVar("T")
+
 FORM_TYPE, QUERY_TYPE = "application/x-www-form-urlencoded", "application/sparql-query"
 
 #: What a query can select besides its variable.
@@ -189,24 +191,27 @@ def _exact(
 ) -> tuple[Answers, bool, int]:
     """Answers by known edges, which have no score; whether others know them if that is asked."""
     graph, names = served.graph, served.graph.vocabulary
-    rows = graph.answer_rows(query.formula, wanted.split or "test").tolist()
+    rows: Sequence[int] = graph.answer_rows(query.formula, wanted.split or "test").tolist()
     mentioned = {*query.columns, *(order.variable for order in query.order)}
     by_edges = {
         figure: set(graph.answer_rows(query.formula, split).tolist())
         for figure, split in (("known", "train"), ("confirmed", "test"))
         if figure in mentioned
     }
-    if not query.order:  # few of many answers need names
-        rows = _wanted(rows, query)
-    answers: Answers = [
-        {"id": names.entity_ids[row], "label": names.label(row)}
-        | {figure: row in members for figure, members in by_edges.items()}
-        for row in rows
-    ]
+
+    def described(some: Sequence[int]) -> Answers:
+        return [
+            {"id": names.entity_ids[row], "label": names.label(row)}
+            | {figure: row in members for figure, members in by_edges.items()}
+            for row in some
+        ]
+
+    most = served.limits.rows
     if query.order:
-        answers = _wanted(in_order(answers, query.order, query.answer), query)
-    shown = answers[: served.limits.rows]
-    return shown, len(shown) == len(answers), len(answers)
+        answers = _wanted(in_order(described(rows), query.order, query.answer), query)
+        return answers[:most], len(answers) <= most, len(answers)
+    rows = _wanted(rows, query)
+    return described(rows[:most]), len(rows) <= most, len(rows)
 
 
 def _predicted(
@@ -215,19 +220,16 @@ def _predicted(
     """The best answers, known and predicted."""
     count = wanted.k or DEFAULT_ANSWERS if query.limit is None else query.limit
     end = min(query.offset + count, wanted.k or sys.maxsize)
+    if end <= query.offset:
+        return [], True, None
     # Without ORDER BY, answers have the order of their ranks, and the first ones suffice.
     ranked = wanted.k or served.limits.rows if query.order else end
-    if not ranked:
-        return [], True, None
     options = requests.AskOptions(k=ranked, method=wanted.method)
     (found,) = served.ask_each([query.formula], options)
     if isinstance(found, QueryError):
         raise found
     answers = in_order(found["answers"], query.order, query.answer)
     return answers[query.offset : end], found["complete"], None
-
-
-T = TypeVar("T")
 
 
 def _wanted(rows: Sequence[T], query: SelectQuery) -> Sequence[T]:
