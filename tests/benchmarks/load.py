@@ -1,16 +1,18 @@
 """Many clients ask one server at once: rates, waiting times, memory, and whether answers are right.
 
 python -m tests.benchmarks.load RUN --questions 5000 --clients 16 --methods lmpnn,search
-python -m tests.benchmarks.load RUN --minutes 20 --methods hybrid
+python -m tests.benchmarks.load RUN --minutes 20 --methods hybrid --rate 40
 
 The answers are compared with those of the library, called directly. With --minutes, questions are
-repeated for that time, and the memory of the server is printed for every minute.
+repeated for that time, and the memory of the server is printed for every minute; --rate limits how
+many are asked in a second.
 """
 
 import argparse
 import http.client
 import itertools
 import json
+import math
 import os
 import re
 import subprocess
@@ -115,6 +117,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--methods", default="lmpnn,search")
     parser.add_argument("--minutes", type=float, default=0)
+    parser.add_argument("--rate", type=float, default=math.inf)
     chosen = parser.parse_args()
     run = Run.open(chosen.run)
     questions = questions_of(run, chosen.questions)
@@ -149,6 +152,7 @@ def soak(server: Server, questions: list[str], chosen) -> None:
         first = done % max(1, len(questions) - part)
         ask_all(server.port, questions[first : first + part], next(methods), chosen.clients)
         done += part
+        time.sleep(max(0.0, begun + done / chosen.rate - time.monotonic()))
         if passed >= 60 * (len(minutes) + 1):
             minutes.append(server.megabytes)
             change = minutes[-1] / minutes[0] - 1
