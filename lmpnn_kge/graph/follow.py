@@ -98,7 +98,7 @@ class _Walk:
         """Follow all edges of a step."""
         check_time()
         index = self.index
-        relations = self.task.relations[step.relation].astype(np.int64)
+        relations: Ints = self.task.relations[step.relation].astype(np.int64)
         if step.inverse:
             relations = index.inverse(relations)
         query, groups, costs = self._starts(step, relations * index.entities)
@@ -116,7 +116,7 @@ class _Walk:
         keys, first = np.unique(keys[order], return_index=True)
         return _Reached(keys, costs[order][first])
 
-    def _starts(self, step: Step, first: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    def _starts(self, step: Step, first: Ints) -> tuple[Int64s, Int64s, Int64s]:
         """Query, group of edges and cost of every entity where a step begins.
 
         first [n] is the first key that each query's relation has in the index.
