@@ -141,6 +141,7 @@ class Database:
             _named(pattern.relations, relations),
             level,
             observed,
+            yields_answers=True,
         )
 
     def _max_ranging(self, queries: int) -> int:

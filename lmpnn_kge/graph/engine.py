@@ -32,6 +32,7 @@ class Task:
     relations: Columns
     level: int  # edges of higher levels do not exist
     observed: int | None = None  # edges of higher levels cost 1; None if there are no costs
+    yields_answers: bool = False  # pairs of a query and an answer, rather than witnesses
 
     @property
     def queries(self) -> dict[str, Ints]:

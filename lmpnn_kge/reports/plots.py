@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lmpnn_kge.deadline import check_time
 from lmpnn_kge.errors import LmpnnError, one_line, short
 
 if TYPE_CHECKING:
@@ -235,6 +236,7 @@ def _figure(height: float, bars: int = 1000) -> Figure:
 @contextmanager
 def _plotting() -> Iterator[None]:
     """Apply our own style, whatever the user's settings are."""
+    check_time()
     try:
         import matplotlib
     except ValueError as error:  # of MPLBACKEND

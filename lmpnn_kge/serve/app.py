@@ -17,7 +17,6 @@ from lmpnn_kge.errors import LmpnnError, QueryError, one_line
 from lmpnn_kge.reports.document import POLICY as REPORT_POLICY
 from lmpnn_kge.serve import requests
 from lmpnn_kge.serve.assets import INDEX, Asset, read_assets
-from lmpnn_kge.serve.describe import report
 from lmpnn_kge.serve.drawings import picture
 from lmpnn_kge.serve.endpoints import ENDPOINTS, Endpoint, Service
 from lmpnn_kge.serve.guard import Access, Guard
@@ -140,7 +139,7 @@ class Application:
 
     async def _report(self, request: Request) -> Response:
         served = self.service.run(request.path_params["run"])
-        page = await self.workers.run(request, partial(report, served))
+        page = await self.workers.run(request, served.report.page)
         return HTMLResponse(page, headers={"Content-Security-Policy": REPORT_POLICY})
 
     async def _api_page(self, request: Request) -> Response:

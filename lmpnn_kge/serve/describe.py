@@ -18,9 +18,7 @@ from lmpnn_kge.query.formula import (
     Formula,
     map_literals,
 )
-from lmpnn_kge.reports.document import to_html
 from lmpnn_kge.reports.record import read_run
-from lmpnn_kge.reports.report import make_report
 from lmpnn_kge.reports.result_tables import value_text
 from lmpnn_kge.reports.sections import flat_facts
 from lmpnn_kge.serve import requests, responses
@@ -126,11 +124,6 @@ def _calibration(reliability: Reliability) -> responses.Calibration:
             for bin_ in reliability.bins
         ],
     }
-
-
-def report(served: ServedRun) -> str:
-    """The report on a run, as a page."""
-    return to_html(make_report({served.name: served.run.folder.path}))
 
 
 def entity(served: ServedRun, wanted: requests.DescribeEntity) -> responses.Entity:

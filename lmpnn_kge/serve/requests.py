@@ -135,7 +135,7 @@ class DescribeEntity(OfRun):
 class Sparql:
     """A query to the SPARQL endpoint, and how it is answered."""
 
-    query: str = parameter("A SPARQL query that selects one variable.")
+    query: str = parameter("A SPARQL query that selects one variable, or ASK.")
     answers: Literal["exact", "predicted"] = parameter(
         "By the edges of the graph alone (exact), or also by edges that are missing (predicted).",
         "exact",
@@ -144,7 +144,7 @@ class Sparql:
         "Exact: known edges, train, valid (train and valid) or test (all); default: test.", None
     )
     k: int | None = parameter(
-        "Predicted: number of answers; default: the LIMIT of the query, or 10.", None, 1
+        "Predicted: number of best answers that the query is about; default: all.", None, 1
     )
     method: str | None = parameter(f"Predicted: {_METHOD[0].lower()}{_METHOD[1:]}", None)
     format: str | None = parameter(

@@ -23,6 +23,7 @@ from lmpnn_kge.runs.run import Run
 from lmpnn_kge.serve import requests, responses
 from lmpnn_kge.serve.completer import Completer
 from lmpnn_kge.serve.limits import Limits
+from lmpnn_kge.serve.run_report import RunReport
 
 #: What a group that is denied as a whole does not have.
 _GROUP = {"relation": None, "head": None, "tail": None}
@@ -40,6 +41,7 @@ class ServedRun:
         self.notes = [note.replace(str(run.folder.path), name) for note in run.notes]
         self.methods = self._ready(listener)
         self.completer = Completer(run.vocabulary, run.knowledge)
+        self.report = RunReport(name, run.folder.path)
         if run.graph is not None:  # loaded now, so that no request has to
             run.graph.database.engine.use_threads(limits.threads)
 

@@ -15,7 +15,7 @@ TITLE = "SPARQL endpoint of lmpnn-kge"
 ABOUT = (
     "SELECT queries with one variable, by the edges of the graph (answers=exact) or also by edges "
     "that are predicted (answers=predicted). A query can also select ?label, ?score, ?probability, "
-    "?known and ?confirmed."
+    "?known and ?confirmed, or sort by them. ASK is answered by the edges of the graph."
 )
 
 

@@ -1,23 +1,24 @@
-"""The SPARQL 1.1 Protocol: SELECT queries in, and results in the format that a client likes best.
+"""The SPARQL 1.1 Protocol: SELECT and ASK in, and results in the format that a client likes best.
 
-A query selects one variable. Besides it, it can select `?label`, `?score`, `?probability`, `?known`
+SELECT selects one variable. Besides it, it can select `?label`, `?score`, `?probability`, `?known`
 and `?confirmed`, which no pattern binds: they describe the answer in the same row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from lmpnn_kge.errors import QueryError, choices, short
-from lmpnn_kge.query.sparql.read import NEEDS_RDFLIB, SelectQuery, from_sparql
+from lmpnn_kge.query.sparql.read import NEEDS_RDFLIB, AskQuery, SelectQuery, read_sparql
 from lmpnn_kge.runs.questions import DEFAULT_ANSWERS
 from lmpnn_kge.serve import requests
 from lmpnn_kge.serve.accept import preferred
@@ -35,6 +36,7 @@ from lmpnn_kge.serve.limits import Limits
 from lmpnn_kge.serve.schema import read_parameters
 from lmpnn_kge.serve.served_run import ServedRun
 from lmpnn_kge.serve.service_description import DESCRIPTIONS
+from lmpnn_kge.serve.sparql_order import Answers, in_order
 from lmpnn_kge.serve.sparql_results import (
     BY_TYPE,
     FORMATS,
@@ -44,6 +46,8 @@ from lmpnn_kge.serve.sparql_results import (
     literal,
 )
 from lmpnn_kge.serve.workers import Workers
+
+T = TypeVar("T")
 
 FORM_TYPE, QUERY_TYPE = "application/x-www-form-urlencoded", "application/sparql-query"
 
@@ -137,14 +141,27 @@ def _description(request: Request, served: ServedRun) -> Response:
 
 def respond(served: ServedRun, wanted: requests.Sparql, media_type: str) -> Response:
     """The response to a query: 206 if the limit of rows leaves out some of its results."""
-    result = solve(served, wanted)
-    text = BY_TYPE[media_type].write(result.solutions)
+    served.check_length(wanted.query)
+    query = read_sparql(wanted.query, FIGURES)
     status, headers = 200, {"Vary": "Accept"}
-    if not result.complete:
-        last = len(result.solutions.rows) - 1
-        status = 206
-        headers["Content-Range"] = f"rows 0-{last}/{'*' if result.total is None else result.total}"
+    if isinstance(query, AskQuery):
+        text = BY_TYPE[media_type].write_boolean(is_true(served, query, wanted))
+    else:
+        result = solve(served, query, wanted)
+        text = BY_TYPE[media_type].write(result.solutions)
+        if not result.complete:
+            count = len(result.solutions.rows)
+            rows = f"0-{count - 1}" if count else "*"
+            total = "*" if result.total is None else result.total
+            status, headers["Content-Range"] = 206, f"rows {rows}/{total}"
     return Response(text.encode("utf-8", "replace"), status, headers, media_type)
+
+
+def is_true(served: ServedRun, query: AskQuery, wanted: requests.Sparql) -> bool:
+    """Whether the known edges match the patterns of ASK."""
+    if wanted.answers == "predicted":
+        raise HttpError(400, "ASK needs answers=exact; a prediction is neither true nor false")
+    return len(served.graph.answer_rows(query.formula, wanted.split or "test")) > 0
 
 
 class Result(NamedTuple):
@@ -155,10 +172,8 @@ class Result(NamedTuple):
     total: int | None
 
 
-def solve(served: ServedRun, wanted: requests.Sparql) -> Result:
-    """The solutions of a query; QueryError says what is wrong with it."""
-    served.check_length(wanted.query)
-    query = from_sparql(wanted.query, FIGURES)
+def solve(served: ServedRun, query: SelectQuery, wanted: requests.Sparql) -> Result:
+    """The solutions of SELECT."""
     solver = _exact if wanted.answers == "exact" else _predicted
     answers, complete, total = solver(served, query, wanted)
     rows = [
@@ -173,30 +188,51 @@ def solve(served: ServedRun, wanted: requests.Sparql) -> Result:
 
 def _exact(
     served: ServedRun, query: SelectQuery, wanted: requests.Sparql
-) -> tuple[Sequence[Mapping[str, Any]], bool, int]:
+) -> tuple[Answers, bool, int]:
     """Answers by known edges, which have no score; whether others know them if that is asked."""
     graph, names = served.graph, served.graph.vocabulary
-    rows = graph.answer_rows(query.formula, wanted.split or "test")[: query.limit].tolist()
+    rows: Sequence[int] = graph.answer_rows(query.formula, wanted.split or "test").tolist()
+    mentioned = {*query.columns, *(order.variable for order in query.order)}
     by_edges = {
         figure: set(graph.answer_rows(query.formula, split).tolist())
         for figure, split in (("known", "train"), ("confirmed", "test"))
-        if figure in query.columns
+        if figure in mentioned
     }
-    answers = [
-        {"id": names.entity_ids[row], "label": names.label(row)}
-        | {figure: row in members for figure, members in by_edges.items()}
-        for row in rows[: served.limits.rows]
-    ]
-    return answers, len(answers) == len(rows), len(rows)
+
+    def described(some: Sequence[int]) -> Answers:
+        return [
+            {"id": names.entity_ids[row], "label": names.label(row)}
+            | {figure: row in members for figure, members in by_edges.items()}
+            for row in some
+        ]
+
+    most = served.limits.rows
+    if query.order:
+        answers = _wanted(in_order(described(rows), query.order, query.answer), query)
+        return answers[:most], len(answers) <= most, len(answers)
+    rows = _wanted(rows, query)
+    return described(rows[:most]), len(rows) <= most, len(rows)
 
 
 def _predicted(
     served: ServedRun, query: SelectQuery, wanted: requests.Sparql
-) -> tuple[Sequence[Mapping[str, Any]], bool, None]:
+) -> tuple[Answers, bool, None]:
     """The best answers, known and predicted."""
-    limits = [limit for limit in (wanted.k, query.limit) if limit is not None]
-    options = requests.AskOptions(k=min(limits, default=DEFAULT_ANSWERS), method=wanted.method)
+    count = wanted.k or DEFAULT_ANSWERS if query.limit is None else query.limit
+    end = min(query.offset + count, wanted.k or sys.maxsize)
+    if end <= query.offset:
+        return [], True, None
+    # Without ORDER BY, answers have the order of their ranks, and the first ones suffice.
+    ranked = wanted.k or served.limits.rows if query.order else end
+    options = requests.AskOptions(k=ranked, method=wanted.method)
     (found,) = served.ask_each([query.formula], options)
     if isinstance(found, QueryError):
         raise found
-    return found["answers"], found["complete"], None
+    answers = in_order(found["answers"], query.order, query.answer)
+    return answers[query.offset : end], found["complete"], None
+
+
+def _wanted(rows: Sequence[T], query: SelectQuery) -> Sequence[T]:
+    """What OFFSET and LIMIT leave of rows."""
+    rows = rows[query.offset :]
+    return rows if query.limit is None else rows[: query.limit]

@@ -1,4 +1,4 @@
-"""Results of SELECT in the formats of SPARQL 1.1: JSON, XML, CSV and TSV."""
+"""Results of SELECT and ASK in the formats of SPARQL 1.1: JSON, XML, CSV and TSV."""
 
 from __future__ import annotations
 
@@ -104,10 +104,14 @@ def to_xml(solutions: Solutions) -> str:
         )
         for row in solutions.rows
     )
+    return _xml(head, f"<results>\n{results}</results>")
+
+
+def _xml(head: str, body: str) -> str:
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<sparql xmlns="http://www.w3.org/2005/sparql-results#">\n'
-        f"<head>{head}</head>\n<results>\n{results}</results>\n</sparql>\n"
+        f"<head>{head}</head>\n{body}\n</sparql>\n"
     )
 
 
@@ -142,13 +146,31 @@ def to_tsv(solutions: Solutions) -> str:
     return "\n".join(lines) + "\n"
 
 
+def boolean_json(value: bool) -> str:
+    return json.dumps({"head": {}, "boolean": value}, separators=(",", ":"))
+
+
+def boolean_xml(value: bool) -> str:
+    return _xml("", f"<boolean>{str(value).lower()}</boolean>")
+
+
+# The standard has no table for ASK: this one is that of Apache Jena.
+def boolean_csv(value: bool) -> str:
+    return f"_askResult\r\n{str(value).lower()}\r\n"
+
+
+def boolean_tsv(value: bool) -> str:
+    return f"?_askResult\n{str(value).lower()}\n"
+
+
 @dataclass(frozen=True)
 class Format:
-    """A format of results: its name, media types and writer."""
+    """A format of results: its name, media types and writers."""
 
     name: str
     media_types: tuple[str, ...]  # the first one is its own
     write: Callable[[Solutions], str]
+    write_boolean: Callable[[bool], str]
     iri: str  # by which a service description names it
 
 
@@ -157,11 +179,21 @@ _FORMATS = "http://www.w3.org/ns/formats/SPARQL_Results_"
 #: The formats, those that are taken if a client does not mind first.
 FORMATS = (
     Format(
-        "json", ("application/sparql-results+json", "application/json"), to_json, f"{_FORMATS}JSON"
+        "json",
+        ("application/sparql-results+json", "application/json"),
+        to_json,
+        boolean_json,
+        f"{_FORMATS}JSON",
     ),
-    Format("xml", ("application/sparql-results+xml", "application/xml"), to_xml, f"{_FORMATS}XML"),
-    Format("csv", ("text/csv",), to_csv, f"{_FORMATS}CSV"),
-    Format("tsv", ("text/tab-separated-values",), to_tsv, f"{_FORMATS}TSV"),
+    Format(
+        "xml",
+        ("application/sparql-results+xml", "application/xml"),
+        to_xml,
+        boolean_xml,
+        f"{_FORMATS}XML",
+    ),
+    Format("csv", ("text/csv",), to_csv, boolean_csv, f"{_FORMATS}CSV"),
+    Format("tsv", ("text/tab-separated-values",), to_tsv, boolean_tsv, f"{_FORMATS}TSV"),
 )
 
 #: The format of every media type that a client can ask for.

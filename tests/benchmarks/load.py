@@ -1,16 +1,19 @@
 """Many clients ask one server at once: rates, waiting times, memory, and whether answers are right.
 
 python -m tests.benchmarks.load RUN --questions 5000 --clients 16 --methods lmpnn,search
-python -m tests.benchmarks.load RUN --minutes 20 --methods hybrid
+python -m tests.benchmarks.load RUN --minutes 20 --methods hybrid --rate 40
 
 The answers are compared with those of the library, called directly. With --minutes, questions are
-repeated for that time, and the memory of the server is printed for every minute.
+repeated for that time, and the memory of the server is printed for every minute; --rate limits how
+many are asked in a second.
 """
 
 import argparse
 import http.client
 import itertools
 import json
+import math
+import os
 import re
 import subprocess
 import sys
@@ -52,6 +55,12 @@ class Server:
     def megabytes(self) -> float:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
+
+    @property
+    def seconds(self) -> float:
+        """The time of the processor that the server has taken."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def client(port: int, numbers, questions, method, seconds, answers) -> None:
@@ -108,6 +117,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--methods", default="lmpnn,search")
     parser.add_argument("--minutes", type=float, default=0)
+    parser.add_argument("--rate", type=float, default=math.inf)
     chosen = parser.parse_args()
     run = Run.open(chosen.run)
     questions = questions_of(run, chosen.questions)
@@ -117,11 +127,14 @@ def main() -> None:
             soak(server, questions, chosen)
             return
         for method in chosen.methods.split(","):
+            before = server.seconds
             rate, (median, slow), answers = ask_all(server.port, questions, method, chosen.clients)
+            each = (server.seconds - before) / len(questions) * 1000
             wrong = differing(run, questions, method, answers)
             print(
                 f"{method}: {len(questions):,} questions of {chosen.clients} clients, "
-                f"{rate:.0f}/s, p50 {median:.0f} ms, p99 {slow:.0f} ms, {wrong} differ, "
+                f"{rate:.0f}/s, p50 {median:.0f} ms, p99 {slow:.0f} ms, {each:.1f} ms of "
+                f"processor time each, {wrong} differ, "
                 f"{server.megabytes:.0f} MB",
                 flush=True,
             )
@@ -131,15 +144,22 @@ def main() -> None:
 
 
 def soak(server: Server, questions: list[str], chosen) -> None:
-    """Ask for some minutes, and print the memory of the server after each."""
-    begun, done, minute = time.monotonic(), 0, 0
+    """Ask for some minutes; print the memory of the server after each, relative to the first."""
+    begun, done, minutes = time.monotonic(), 0, []
     methods = itertools.cycle(chosen.methods.split(","))
+    part = 20 * chosen.clients
     while (passed := time.monotonic() - begun) < 60 * chosen.minutes:
-        ask_all(server.port, questions[: 20 * chosen.clients], next(methods), chosen.clients)
-        done += 20 * chosen.clients
-        if passed // 60 > minute:
-            minute = int(passed // 60)
-            print(f"minute {minute}: {done:,} questions, {server.megabytes:.0f} MB", flush=True)
+        first = done % max(1, len(questions) - part)
+        ask_all(server.port, questions[first : first + part], next(methods), chosen.clients)
+        done += part
+        time.sleep(max(0.0, begun + done / chosen.rate - time.monotonic()))
+        if passed >= 60 * (len(minutes) + 1):
+            minutes.append(server.megabytes)
+            change = minutes[-1] / minutes[0] - 1
+            print(
+                f"minute {len(minutes)}: {done:,} questions, {minutes[-1]:.0f} MB, {change:+.1%}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,15 @@
-"""A graph that several tests share."""
+"""What several tests of graphs share."""
 
 from pathlib import Path
 
 import pytest
+
+from lmpnn_kge.graph import duckdb_engine
+
+
+def follow_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Let statements answer, however few queries there are."""
+    patch.setattr(duckdb_engine, "follow", lambda task, adjacency: None)
 
 
 @pytest.fixture

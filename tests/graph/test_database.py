@@ -22,9 +22,17 @@ from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern, parse_pattern
 
 from ..formulas import ENTITIES, RELATIONS, brute_force, formulas, graphs
+from .conftest import follow_nothing
 
 entity_names = st.sampled_from([f"e{i}" for i in range(ENTITIES)])
 relation_names = st.sampled_from([f"r{i}" for i in range(RELATIONS)])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def statements_answer():
+    with pytest.MonkeyPatch.context() as patch:
+        follow_nothing(patch)
+        yield
 
 
 def graph_of(triples, valid=(), test=()) -> KnowledgeGraph:

@@ -13,6 +13,7 @@ from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern, parse_pattern
 
 from ..formulas import ENTITIES, RELATIONS, brute_force, formulas, graphs
+from .conftest import follow_nothing
 from .test_database import CASES, MIXED, ask_everything, entity_names, graph_of, relation_names
 
 
@@ -20,6 +21,7 @@ from .test_database import CASES, MIXED, ask_everything, entity_names, graph_of,
 def every_graph_counts_as_large():
     """Edges are looked up in the smallest graphs, too, however many they are."""
     with pytest.MonkeyPatch.context() as patch:
+        follow_nothing(patch)
         patch.setattr(duckdb_engine, "SMALL", -1)
         patch.setattr(reach, "SHARE", 1000.0)
         yield

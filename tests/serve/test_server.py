@@ -55,6 +55,7 @@ def test_a_server_that_is_told_to_stop_stops(run_folder, tmp_path):
 
 def test_the_log_is_written_to_standard_error(server):
     server.get("/api/runs")
+    server.get("/health")  # the line about a request is written after its response was sent
     assert '"path": "/api/runs"' in server.log.read_text()
 
 

@@ -22,6 +22,7 @@ FRIENDS = "SELECT ?who { <Ada%20Voss> <friend_of> ?who }"
 EVERYTHING = (
     "SELECT ?who ?label ?score ?probability ?known ?confirmed {<Ada%20Voss> <friend_of> ?who}"
 )
+EVERYBODY = "SELECT ?who { {?who ?p ?o} UNION {?s ?p ?who} }"
 FORM, QUERY = "application/x-www-form-urlencoded", "application/sparql-query"
 
 
@@ -96,19 +97,145 @@ def test_limit_and_k_are_the_number_of_answers(client):
     def count(query, **options):
         return len(bindings(client.get("/sparql", params={"query": query} | options)))
 
-    everybody = "SELECT ?a { {?a ?p ?o} UNION {?s ?p ?a} }"
-    assert count(f"{everybody} LIMIT 3") == 3
-    assert count(everybody) == 40
-    assert count(everybody, answers="predicted") == 10
-    assert count(everybody, answers="predicted", k=12) == 12
-    assert count(f"{everybody} LIMIT 3", answers="predicted") == 3
-    assert count(f"{everybody} LIMIT 3", answers="predicted", k=12) == 3
+    assert count(f"{EVERYBODY} LIMIT 3") == 3
+    assert count(EVERYBODY) == 40
+    assert count(EVERYBODY, answers="predicted") == 10
+    assert count(EVERYBODY, answers="predicted", k=12) == 12
+    assert count(f"{EVERYBODY} LIMIT 3", answers="predicted") == 3
+    assert count(f"{EVERYBODY} LIMIT 3", answers="predicted", k=12) == 3
+
+
+def test_offset_and_limit_page_through_the_answers(client):
+    for options in ({}, {"answers": "predicted", "k": 40}):
+
+        def ask(modifiers, options=options):
+            query = f"{EVERYBODY} {modifiers}"
+            return ids(client.get("/sparql", params={"query": query} | options))
+
+        every = ask("")
+        assert len(every) == 40
+        assert [row for n in range(0, 40, 7) for row in ask(f"LIMIT 7 OFFSET {n}")] == every
+        assert ask("OFFSET 38") == every[38:]
+        assert ask("LIMIT 0") == ask("OFFSET 41") == ask(f"OFFSET {10**30} LIMIT 2") == []
+
+
+def test_predicted_answers_beyond_the_first_ten_are_reached_by_offset(client):
+    def ask(query, **options):
+        return ids(client.get("/sparql", params={"query": query, "answers": "predicted"} | options))
+
+    ranked = ask(EVERYBODY, k=30)
+    assert ask(f"{EVERYBODY} OFFSET 10") == ranked[10:20]
+    assert ask(f"{EVERYBODY} LIMIT 5 OFFSET 20") == ranked[20:25]
+    assert ask(f"{EVERYBODY} LIMIT 5 OFFSET 8", k=10) == ranked[8:10]
+
+
+@pytest.mark.parametrize("answers", ["exact", "predicted"])
+def test_order_by_sorts_before_limit_and_offset_apply(client, answers):
+    def ask(modifiers):
+        query = EVERYTHING.replace("<Ada%20Voss> <friend_of> ?who", "?who <friend_of> ?other")
+        options = {"query": f"{query} {modifiers}", "answers": answers}
+        options |= {"k": 20} if answers == "predicted" else {}
+        got = bindings(client.get("/sparql", params=options))
+        return [{name: value["value"] for name, value in row.items()} for row in got]
+
+    every = ask("")
+    for name in ("who", "label"):
+        assert ask(f"ORDER BY ?{name}") == sorted(every, key=lambda row: row[name])
+        down = ask(f"ORDER BY DESC(?{name}) LIMIT 3 OFFSET 1")
+        assert down == sorted(every, key=lambda row: row[name], reverse=True)[1:4]
+    mixed = ask("ORDER BY DESC(?known) ?label")
+    assert mixed == sorted(every, key=lambda row: (row["known"] == "false", row["label"]))
+    scores = [float(row["score"]) for row in ask("ORDER BY DESC(?score)") if "score" in row]
+    assert scores == sorted(scores, reverse=True)
+    assert len(scores) == (20 if answers == "predicted" else 0)
+
+
+def test_order_by_without_k_sorts_all_ranked_answers(client):
+    query = "SELECT ?who ?score { ?who <friend_of> ?other } ORDER BY ?score"
+    options = {"query": query, "answers": "predicted", "method": "lmpnn"}
+    lowest = bindings(client.get("/sparql", params=options))
+    every = bindings(client.get("/sparql", params=options | {"k": 40}))
+    assert lowest == every[:10]
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        ("ORDER BY ?friend", "cannot be sorted by ?friend; choose from: ?confirmed, ?known"),
+        ("ORDER BY ?lable", "did you mean '?label'"),
+        ("ORDER BY STR(?who)", "the function STR is not supported"),
+        ("ORDER BY (?score + 1)", "arithmetic is not supported"),
+    ],
+)
+def test_an_order_that_answers_do_not_have_is_refused(client, end, words):
+    query = f"SELECT ?who {{ ?who <friend_of> ?friend }} {end}"
+    assert words in refused(client.get("/sparql", params={"query": query}))
+
+
+def test_a_pattern_variable_is_not_a_figure_to_sort_by(client):
+    query = "SELECT ?who { ?who <friend_of> ?score } ORDER BY ?score"
+    assert "cannot be sorted by ?score" in refused(client.get("/sparql", params={"query": query}))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "truth"),
+    [
+        ("?a <friend_of> ?b", True),
+        ("<Ada%20Voss> <friend_of> ?b", True),
+        ("?a <friend_of> ?b . ?b <mentor_of> ?a FILTER NOT EXISTS { ?a <friend_of> ?a }", None),
+        ("?a <friend_of> ?a . ?a <mentor_of> ?a", None),
+        ("FILTER NOT EXISTS { <Ada%20Voss> <friend_of> <Ada%20Voss> }", True),
+        ("{ <Ada%20Voss> <friend_of> <Ada%20Voss> } UNION { ?x <mentor_of> ?y }", True),
+        ("<Ada%20Voss> <friend_of> ?b FILTER(?b != ?b)", False),
+        ("", True),
+    ],
+)
+def test_ask_is_true_if_the_edges_match(client, run, pattern, truth):
+    import rdflib
+
+    if truth is None:  # as another engine says
+        store = rdflib.Graph()
+        name = rdflib.Namespace("kge:")
+        names = run.graph.vocabulary
+        for split in ("train", "valid", "test"):
+            for s, p, o in run.graph.triples(split).tolist():
+                ends = (names.entity_ids[s], names.relation_ids[p], names.entity_ids[o])
+                store.add(tuple(name[part] for part in ends))
+        truth = store.query("ASK { " + pattern.replace("<", "<kge:") + " }").askAnswer
+    got = client.get("/sparql", params={"query": f"ASK {{ {pattern} }}"})
+    assert got.json() == {"head": {}, "boolean": truth}
+
+
+def test_ask_about_an_edge_is_by_the_edges_of_a_split(client, run):
+    names = run.graph.vocabulary
+    head, relation, tail = run.graph.triples("test")[0]
+    terms = names.entity_ids[head], names.relation_ids[relation], names.entity_ids[tail]
+    ask = "ASK {{ <{}> <{}> <{}> }}".format(*terms)
+    for split, truth in (("train", False), ("test", True)):
+        assert (
+            client.get("/sparql", params={"query": ask, "split": split}).json()["boolean"] is truth
+        )
+    predicted = client.get("/sparql", params={"query": ask, "answers": "predicted"})
+    assert "needs answers=exact" in refused(predicted)
+
+
+def test_the_answer_to_ask_has_the_format_that_the_client_accepts(client):
+    texts = {}
+    for media_type in ("application/json", "application/xml", "text/csv", *READERS):
+        got = client.get("/sparql", params={"query": "ASK {}"}, headers={"Accept": media_type})
+        assert got.headers["content-type"].partition(";")[0] == media_type
+        texts[media_type] = got.text
+    assert json.loads(texts["application/sparql-results+json"])["boolean"] is True
+    (_, boolean) = ElementTree.fromstring(texts["application/xml"])
+    assert (boolean.tag.partition("}")[2], boolean.text) == ("boolean", "true")
+    assert list(csv.reader(io.StringIO(texts["text/csv"]))) == [["_askResult"], ["true"]]
+    assert texts["text/tab-separated-values"] == "?_askResult\ntrue\n"
 
 
 def test_rows_beyond_the_limit_are_never_left_out_silently(run):
     limits = Limits(rows=5)
     client = client_of(Service({"toy": ServedRun("toy", run, limits)}, limits))
-    everybody = {"query": "SELECT ?a { {?a ?p ?o} UNION {?s ?p ?a} }"}
+    everybody = {"query": EVERYBODY}
     cut = client.get("/sparql", params=everybody)
     assert (cut.status_code, cut.headers["content-range"]) == (206, "rows 0-4/40")
     assert len(cut.json()["results"]["bindings"]) == 5
@@ -117,8 +244,11 @@ def test_rows_beyond_the_limit_are_never_left_out_silently(run):
     assert len(cut.json()["results"]["bindings"]) == 5
     whole = client.get("/sparql", params=everybody | {"answers": "predicted", "k": 5})
     assert (whole.status_code, "content-range" in whole.headers) == (200, False)
-    limited = {"query": f"{everybody['query']} LIMIT 5"}
+    limited = {"query": f"{EVERYBODY} LIMIT 5"}
     assert client.get("/sparql", params=limited).status_code == 200
+    later = {"query": f"{EVERYBODY} OFFSET 30", "answers": "predicted"}
+    cut = client.get("/sparql", params=later)
+    assert (cut.status_code, cut.headers["content-range"]) == (206, "rows */*")
 
 
 def test_a_query_that_takes_too_long_is_a_504(run):

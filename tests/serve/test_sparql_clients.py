@@ -40,6 +40,9 @@ def test_rdflib_reads_edges_of_a_graph_that_is_an_endpoint(server, friends):
     assert set(graph.objects(ada, friend_of)) == friends
     assert ada in set(graph.subjects(friend_of, next(iter(friends))))
     assert {row.who for row in graph.query(FRIENDS)} == friends
+    assert all((ada, friend_of, friend) in graph for friend in friends)  # by ASK
+    assert (ada, friend_of, ada) not in graph
+    assert bool(graph.query("ASK { ?a <friend_of> ?b }"))
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -68,6 +71,14 @@ def test_sparqlwrapper_gets_every_format(server, friends, name):
     content = client.queryAndConvert()
     text = content.decode() if isinstance(content, bytes) else content.toxml()
     assert all(str(friend) in text for friend in friends)
+
+
+def test_sparqlwrapper_reads_the_answer_to_ask(server):
+    wrapper = pytest.importorskip("SPARQLWrapper", reason="SPARQLWrapper is not installed")
+    client = wrapper.SPARQLWrapper(f"{server.address}/sparql")
+    client.setQuery("ASK { <Ada%20Voss> <friend_of> <Ada%20Voss> }")
+    client.setReturnFormat(wrapper.JSON)
+    assert client.queryAndConvert()["boolean"] is False
 
 
 def test_sparqlwrapper_reports_a_wrong_query_as_such(server):

@@ -1,5 +1,7 @@
 """SPARQL as formulas: a SELECT query for one variable becomes the formula with the same answers.
 
+An ASK query becomes a formula that has an answer if the query is true.
+
 rdflib parses the text. Its parse tree is read here rather than its algebra, which loses a FILTER
 inside a NOT EXISTS that is joined to another condition by `&&`.
 """
@@ -7,7 +9,6 @@ inside a NOT EXISTS that is joined to another condition by `&&`.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,7 +17,8 @@ from lmpnn_kge.errors import QueryError, one_line, short
 from lmpnn_kge.query.formula import FREE, Equal, Formula, Not, Or, Variable
 from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, substitute
 from lmpnn_kge.query.sparql.conjuncts import conjunct_formula, simplified, with_plain_names
-from lmpnn_kge.query.sparql.refusals import refusal, refused_node
+from lmpnn_kge.query.sparql.modifiers import Order, check_order, innermost, read_modifiers
+from lmpnn_kge.query.sparql.refusals import only_at_endpoint, refused_node
 
 #: How a text begins that is SPARQL rather than a formula.
 _BEGINNING = re.compile(
@@ -39,7 +41,7 @@ NEEDS_RDFLIB = "SPARQL needs rdflib: pip install 'lmpnn-kge[rdf]'"
 
 
 class SelectQuery(NamedTuple):
-    """A SELECT query as a formula, and how many answers its LIMIT allows.
+    """A SELECT query as a formula, and which of its answers are wanted.
 
     columns has the names of the variables that it selects, in their order; one of them is answer,
     which the query asks for.
@@ -49,6 +51,14 @@ class SelectQuery(NamedTuple):
     limit: int | None
     answer: str
     columns: tuple[str, ...]
+    offset: int = 0
+    order: tuple[Order, ...] = ()
+
+
+class AskQuery(NamedTuple):
+    """An ASK query: whether a formula has an answer."""
+
+    formula: Formula
 
 
 def is_sparql(text: str) -> bool:
@@ -57,28 +67,48 @@ def is_sparql(text: str) -> bool:
 
 
 def from_sparql(text: str, figures: Collection[str] = ()) -> SelectQuery:
-    """Read a SELECT query with one variable; QueryError names what cannot be asked.
+    """Read a SELECT query with one variable; QueryError names what a formula cannot say.
 
     figures are names of variables that may be selected besides it, if no pattern binds them.
     """
+    query = read_sparql(text, figures)
+    if isinstance(query, AskQuery):
+        raise only_at_endpoint("ASK")
+    if query.order:
+        raise only_at_endpoint("ORDER BY")
+    if query.offset:
+        raise only_at_endpoint("OFFSET")
+    if query.limit == 0:
+        raise QueryError("LIMIT 0 asks for no answers; LIMIT is at least 1")
+    return query
+
+
+def read_sparql(text: str, figures: Collection[str] = ()) -> SelectQuery | AskQuery:
+    """Read a query as an endpoint does: it can also be ASK, or have ORDER BY and OFFSET."""
     try:
         return _read(text, figures)
     except RecursionError as error:
         raise QueryError("the SPARQL query is too long or nested too deeply") from error
 
 
-def _read(text: str, figures: Collection[str]) -> SelectQuery:
+def _read(text: str, figures: Collection[str]) -> SelectQuery | AskQuery:
     try:
         from lmpnn_kge.query.sparql.names import Names
         from lmpnn_kge.query.sparql.patterns import Reader, is_visible
     except ImportError as error:
         raise QueryError(NEEDS_RDFLIB) from error
     prologue, query = _parse(text)
-    limit = _limit(query)
+    if query.name not in ("SelectQuery", "AskQuery"):
+        raise refused_node(query)
+    limit, offset, order = read_modifiers(query)
     matches = Reader(Names.declared(prologue)).where(query)
+    if query.name == "AskQuery":
+        return AskQuery(_any_of([_asking_for_something(match) for match in matches]))
     visible = [v for match in matches for v in match.bound if is_visible(v)]
     columns = _columns(query) or list(dict.fromkeys(visible))
-    answer = _answer(columns, {Variable(name) for name in figures}.difference(visible))
+    unbound = [Variable(name) for name in figures if Variable(name) not in visible]
+    answer = _answer(columns, unbound)
+    check_order(order, [variable.name for variable in (answer, *unbound)])
     if any(answer not in match.bound for match in matches):
         raise QueryError(f"{answer} has no value in a part of the query; bind it in every part")
     if not matches:
@@ -86,11 +116,9 @@ def _read(text: str, figures: Collection[str]) -> SelectQuery:
             "the SPARQL query can have no answers: a FILTER uses a variable that its own group "
             "does not bind, or VALUES is empty"
         )
-    disjuncts = [simplified(_asking_for(answer, match)) for match in matches]
-    formulas = [_formula(disjunct) for disjunct in disjuncts if disjunct is not None]
-    named = tuple(dict.fromkeys(map(with_plain_names, formulas))) or (NEVER,)
-    formula = Or(named) if len(named) > 1 else named[0]
-    return SelectQuery(formula, limit, answer.name, tuple(column.name for column in columns))
+    formula = _any_of([_asking_for(answer, match) for match in matches])
+    names = tuple(column.name for column in columns)
+    return SelectQuery(formula, limit, answer.name, names, offset, order)
 
 
 def _parse(text: str) -> tuple[Any, Any]:
@@ -115,35 +143,11 @@ def _parse(text: str) -> tuple[Any, Any]:
     return prologue, query
 
 
-def _limit(query: Any) -> int | None:
-    """The number after LIMIT, if the query has nothing else around its patterns."""
-    if query.name != "SelectQuery":
-        raise refused_node(query)
-    for clause, word in (
-        ("datasetClause", "FROM"),
-        ("groupby", "GROUP BY"),
-        ("having", "HAVING"),
-        ("orderby", "ORDER BY"),
-    ):
-        if getattr(query, clause):
-            raise refusal(word)
-    if not query.limitoffset:
-        return None
-    if query.limitoffset.offset is not None and int(query.limitoffset.offset):
-        raise refusal("OFFSET")
-    if query.limitoffset.limit is None:
-        return None
-    limit = int(query.limitoffset.limit)
-    if limit == 0:
-        raise QueryError("LIMIT 0 asks for no answers; LIMIT is at least 1")
-    return min(limit, sys.maxsize)
-
-
 def _columns(query: Any) -> list[Variable]:
     """The variables that the query names after SELECT; none if it selects all with `*`."""
     for selected in query.projection or ():
         if selected.expr is not None:
-            raise refused_node(_innermost(selected.expr))
+            raise refused_node(innermost(selected.expr))
     return list(dict.fromkeys(Variable(str(item.var)) for item in query.projection or ()))
 
 
@@ -164,16 +168,24 @@ def _asking_for(answer: Variable, match: Conjunct) -> Conjunct:
     return replace(renamed, bound=tuple(v for v in renamed.bound if v != FREE))
 
 
+def _asking_for_something(match: Conjunct) -> Conjunct:
+    """A match whose answer is `?`: one of its variables or, without any, one of its entities."""
+    if match.bound:
+        return _asking_for(match.bound[0], match)
+    entities = [SignedAtom(Equal(FREE, term)) for term in match.terms]
+    return replace(match, literals=(*entities[:1], *match.literals))
+
+
+def _any_of(matches: list[Conjunct]) -> Formula:
+    """The disjunction of matches that ask for `?`."""
+    formulas = [_formula(match) for match in map(simplified, matches) if match is not None]
+    named = tuple(dict.fromkeys(map(with_plain_names, formulas))) or (NEVER,)
+    return Or(named) if len(named) > 1 else named[0]
+
+
 def _formula(disjunct: Conjunct) -> Formula:
     """A disjunct as a formula, which has `?` even if every entity is an answer."""
     if FREE not in disjunct.terms:
         every = SignedAtom(Equal(FREE, FREE))
         disjunct = replace(disjunct, literals=(every, *disjunct.literals))
     return conjunct_formula(disjunct)
-
-
-def _innermost(node: Any) -> Any:
-    """The expression in SELECT that has an operator or a function."""
-    while getattr(node, "expr", None) is not None and not node.other:
-        node = node.expr
-    return node

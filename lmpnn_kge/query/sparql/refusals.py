@@ -18,7 +18,6 @@ _PARTS = {
     "GraphGraphPattern": "GRAPH",
     "ServiceGraphPattern": "SERVICE",
     "SubSelect": "a SELECT inside the query",
-    "AskQuery": "ASK",
     "ConstructQuery": "CONSTRUCT",
     "DescribeQuery": "DESCRIBE",
     "AdditiveExpression": "arithmetic",
@@ -33,6 +32,14 @@ _PARTS = {
 def refusal(part: str) -> QueryError:
     """The error about a part that cannot be asked."""
     return QueryError(f"SPARQL: {part} is not supported; {ALLOWED}")
+
+
+def only_at_endpoint(part: str) -> QueryError:
+    """The error about a part that a formula cannot say, but an endpoint can answer."""
+    return QueryError(
+        f"SPARQL: {part} is not supported here, only by the endpoint of `lmpnn-kge serve`; "
+        f"{ALLOWED}"
+    )
 
 
 def refused_node(node: Any) -> QueryError:

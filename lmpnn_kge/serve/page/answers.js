@@ -205,12 +205,12 @@ export class Answers {
       column.error = null;
       this.update(this.store.state);
     });
+    // A wrong question is marked below its text, and does not become right by asking it again.
     return html(
       'div',
       { class: 'failure' },
       html('p', { class: 'error' }, message),
-      excerpt ? html('pre', { class: 'excerpt', tabindex: 0 }, excerpt) : null,
-      again,
+      excerpt ? null : again,
     );
   }
 }

@@ -59,7 +59,11 @@ export function drawGraph(graph, name, { onnode = null, onedge = null } = {}) {
   picture.style.width = `min(${width}px, max(100%, ${width * SMALLEST}px))`;
   const frame = html('div', { class: 'graph-frame' }, picture);
   // Once it is on the page: the answer is on the right.
-  requestAnimationFrame(() => frame.scrollTo({ left: frame.scrollWidth }));
+  requestAnimationFrame(() => {
+    frame.scrollTo({ left: frame.scrollWidth });
+    // So that it can be moved by keyboard; its nodes and edges can be reached themselves.
+    if (!onnode && frame.scrollWidth > frame.clientWidth) frame.tabIndex = 0;
+  });
   return frame;
 }
 

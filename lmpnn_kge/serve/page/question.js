@@ -63,7 +63,7 @@ export class QuestionBox {
       button(question, () => this.store.ask(question), { class: 'chip formula', title: type });
     this.examples.replaceChildren(...examples.map(chip));
     this.exampleList.hidden = examples.length === 0;
-    this.field.placeholder = examples.at(-1)?.question ?? '';
+    this.field.placeholder = examples[0]?.question ?? '';
   }
 
   /** Say how the question was understood. */

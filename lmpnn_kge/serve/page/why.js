@@ -107,6 +107,13 @@ export class Why {
       `Why ${outcome.value.answer.label}: ${outcome.value.reasons[0]?.title ?? 'no reason'}`,
     );
     this.#showReason();
+    if (focus) this.#reveal();
+  }
+
+  /** On a phone, the reason is below the answers: only its title would be seen. */
+  #reveal() {
+    const { top } = this.title.getBoundingClientRect();
+    if (top > innerHeight / 2) this.element.scrollIntoView({ block: 'start' });
   }
 
   #showReason() {
@@ -144,6 +151,7 @@ export class Why {
         'data-step': step,
         disabled: number + step < 0 || number + step >= count,
       });
+    if (count === 1) return '';
     return html(
       'div',
       { class: 'pages' },

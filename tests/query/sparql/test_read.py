@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.query.parser import parse, read_query
-from lmpnn_kge.query.sparql.read import from_sparql, is_sparql
+from lmpnn_kge.query.sparql.read import from_sparql, is_sparql, read_sparql
 
 pytest.importorskip("rdflib", reason="the extra rdf is not installed")
 
@@ -126,10 +126,8 @@ def test_a_variable_of_a_pattern_is_not_a_figure():
         ("SELECT ?a { GRAPH <g> { ?a <r> ?b } }", "GRAPH"),
         ("SELECT ?a { SERVICE <g> { ?a <r> ?b } }", "SERVICE"),
         ("SELECT ?a { { SELECT ?a { ?a <r> ?b } } }", "a SELECT inside the query"),
-        ("SELECT ?a { ?a <r> ?b } ORDER BY ?a", "ORDER BY"),
         ("SELECT ?a { ?a <r> ?b } GROUP BY ?a", "GROUP BY"),
         ("SELECT ?a { ?a <r> ?b } HAVING (?a = ?a)", "HAVING"),
-        ("SELECT ?a { ?a <r> ?b } LIMIT 3 OFFSET 3", "OFFSET"),
         ("SELECT ?a FROM <g> { ?a <r> ?b }", "FROM"),
         ("SELECT (COUNT(?a) AS ?n) { ?a <r> ?b }", "the aggregate COUNT"),
         ("SELECT (?a + 1 AS ?n) { ?a <r> ?b }", "arithmetic"),
@@ -146,7 +144,6 @@ def test_a_variable_of_a_pattern_is_not_a_figure():
         ("SELECT ?o { { ?a ?p ?o } UNION { ?s ?p ?a } }", "a variable in place"),
         ("SELECT ?a { { ?a ?p ?o } UNION { ?s ?p ?a } } VALUES ?o { <b> }", "a variable in place"),
         ("SELECT ?a { ?a <r> ?b FILTER EXISTS { ?a <s> ?c MINUS { ?c <t> ?b } } }", "MINUS inside"),
-        ("ASK { ?a <r> ?b }", "ASK"),
         ("DESCRIBE <x>", "DESCRIBE"),
         ("CONSTRUCT { ?a <r> ?b } WHERE { ?a <r> ?b }", "CONSTRUCT"),
     ],
@@ -157,6 +154,36 @@ def test_what_a_formula_cannot_say_is_refused_by_name(text, named):
         parse(text)
     assert str(refused.value).startswith(f"SPARQL: {named}")
     assert "not supported; write SELECT ?x with" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("SELECT ?a { ?a <r> ?b } ORDER BY ?a", "ORDER BY"),
+        ("SELECT ?a { ?a <r> ?b } LIMIT 3 OFFSET 3", "OFFSET"),
+        ("ASK { ?a <r> ?b }", "ASK"),
+    ],
+)
+def test_what_only_an_endpoint_can_answer_is_refused_as_a_formula(text, named):
+    with pytest.raises(QueryError, match=f"SPARQL: {named} is not supported here, only by the end"):
+        parse(text)
+    read_sparql(text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "formula"),
+    [
+        ("?a <r> ?b", "r(?, ?b)"),
+        ("<a> <r> <b>", "? = a & r(a, b)"),
+        ("<a> <r> <b> . <b> <r> ?c", "r(a, b) & r(b, ?)"),
+        ("{ <a> <r> <b> } UNION { ?x <s> <b> }", "? = a & r(a, b) | s(?, b)"),
+        ("FILTER NOT EXISTS { <a> <r> ?x }", "? = a & !r(a, ?x)"),
+        ("", "? = ?"),
+        ("?a <r> <b> FILTER(?a != ?a)", "? != ?"),
+    ],
+)
+def test_ask_becomes_a_formula_that_has_an_answer_if_it_is_true(pattern, formula):
+    assert str(read_sparql(f"ASK {{ {pattern} }}").formula) == formula
 
 
 @pytest.mark.parametrize(

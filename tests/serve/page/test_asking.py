@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from .conftest import HOSTILE
+from .conftest import HOSTILE, PHONE
 
 NEIGHBOURS = 'friend_of("Nils Oakham", ?)'
 STUDENTS = 'student_of("Nils Oakham", ?) & !friend_of("Hugo Brandt", ?)'
@@ -268,3 +268,12 @@ def test_the_same_question_is_asked_to_another_run(open_site):
         page.get_by_label("Run", exact=True).select_option("second")
     assert response.value.json()["run"] == "second"
     assert "run=second" in page.url
+
+
+def test_on_a_phone_the_reason_is_shown_rather_than_its_title_alone(open_site):
+    site = open_site(PHONE)
+    page = site.ask(PATH)
+    site.answers.nth(1).click()
+    page.get_by_role("list", name="Conditions").wait_for()
+    top = page.locator(".why").bounding_box()["y"]
+    assert 0 <= top <= PHONE[1] / 2
