@@ -19,9 +19,11 @@ from lmpnn_kge.errors import RunError
 from lmpnn_kge.graph.answers import Answers, Int64s
 from lmpnn_kge.graph.triples import spread_evenly
 from lmpnn_kge.listener import SILENT, Listener
+from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.methods.ranks import Floats, Ranks
 from lmpnn_kge.methods.results import Results, TypeResult
+from lmpnn_kge.methods.streamed import rank_streamed
 from lmpnn_kge.methods.surplus import surplus
 from lmpnn_kge.processes import current
 from lmpnn_kge.queries.columns import Queries
@@ -126,6 +128,13 @@ def rank_types(
     ranked = {name: np.zeros((2, len(group.hard.values))) for name, group in queries.items()}
     batches = [(name, rows) for name, group in queries.items() for rows in _batches(group)]
     buffer: list[Tensor] = []
+    if isinstance(method, LmpnnMethod) and method.entities is None:
+        own_batches = batches[processes.rank :: processes.count]
+        taken = [(name, queries[name], rows) for name, rows in own_batches]
+        advance = lambda count: listener.advance(processes.count * count)  # noqa: E731
+        for name, positions, *values in rank_streamed(method, taken, advance):
+            ranked[name][:, positions] = values
+        batches = []
     for number, (name, rows) in enumerate(batches):
         if processes.takes(number):
             for positions, *values in _rank_batch(method, queries[name], rows, buffer):

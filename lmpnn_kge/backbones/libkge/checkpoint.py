@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from lmpnn_kge.backbones.checkpoint import Checkpoint, Validation, plain_name
+from lmpnn_kge.backbones.checkpoint import Checkpoint, Validation, plain_name, single
 from lmpnn_kge.backbones.libkge.options import get, look_up
 from lmpnn_kge.backbones.libkge.safe_load import Config, Saved, safe_open
 from lmpnn_kge.backbones.libkge.stored import StoredTensor
+from lmpnn_kge.backbones.mapped import blocks
 from lmpnn_kge.errors import short
 
 #: LibKGE's models that give another one a second set of relations; the second name is from 2019.
@@ -138,6 +140,7 @@ def _parse(path: Path, saved: Saved) -> LibkgeCheckpoint:
         dataset=dataset if isinstance(dataset, str) else None,
         epoch=epoch,
         validation=_validation(options, raw.get("valid_trace"), epoch),
+        notes=tuple(saved.file.notes),
     )
 
 
@@ -184,7 +187,7 @@ def _embeddings(state: Mapping[str, Tensor], name: str, depth: int = 0) -> Tenso
     weight = _tensor(state, projection, None, base.shape[1])
     if len(base) * len(weight) > MAX_PROJECTED * sum(t.numel() for t in state.values()):
         raise ValueError(f"{projection} makes {len(base)} × {len(weight)} numbers from a few")
-    return base @ weight.T
+    return torch.cat([part.float() @ weight.T for part in blocks(base)])
 
 
 def _tensor(state: Mapping[str, Tensor], name: str, *shape: int | None) -> Tensor:
@@ -199,7 +202,7 @@ def _tensor(state: Mapping[str, Tensor], name: str, *shape: int | None) -> Tenso
         raise ValueError(f"tensor {name} must have shape [{expected}], not {actual}")
     if not tensor.is_floating_point():
         raise ValueError(f"tensor {name} must have floating point numbers, not {tensor.dtype}")
-    return tensor.detach().float().contiguous()
+    return single(tensor)
 
 
 def _validation(options: Mapping[str, Any], trace: Any, epoch: int | None) -> Validation | None:
