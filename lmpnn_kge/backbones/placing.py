@@ -22,6 +22,9 @@ BLOCKS = 4
 #: The most rows of a block: as many as keep a CPU's caches and threads busy, more on a GPU.
 CPU_ROWS, ROWS = 2**14, 2**17
 
+#: Products round equal rows alike in blocks of a multiple of this many rows.
+EVEN = 64
+
 #: Bytes of a number on the device.
 SINGLE = 4
 
@@ -42,7 +45,8 @@ def fits(table: Tensor, limit: int) -> bool:
 def block_rows(table: Tensor, device: torch.device, limit: int) -> int:
     """The rows of a block, of which a device can hold several."""
     most = CPU_ROWS if device.type == "cpu" else ROWS
-    return max(1, min(most, len(table), limit // (BLOCKS * SINGLE * table.shape[1])))
+    rows = max(1, min(most, len(table), limit // (BLOCKS * SINGLE * table.shape[1])))
+    return rows - rows % EVEN or rows
 
 
 def fetch(table: Tensor, ids: Tensor) -> Tensor:

@@ -19,7 +19,6 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.placing import SINGLE, fetch
 from lmpnn_kge.device import moved_fields
 from lmpnn_kge.errors import RunError
@@ -160,11 +159,12 @@ class Input:
         return np.stack([owners[drawn], columns[drawn]])
 
 
-def check_batches(batches: Input, backbone: Backbone) -> None:
-    """RunError if a device that holds only rows of the entity table has no memory for a batch's."""
-    limit, config = backbone.table_memory, batches.config
-    if limit is None:
-        return
+def check_batches(batches: Input, dim: int, limit: int) -> None:
+    """RunError if a device that holds at most `limit` bytes of the entity table cannot train.
+
+    dim is the width of the table, which is larger than the limit.
+    """
+    config = batches.config
     if config.negatives == "all" or config.negative_count >= batches.entities:
         raise RunError(
             "negatives=all needs the whole entity table, which is larger than --table-memory; use "
@@ -175,7 +175,7 @@ def check_batches(batches: Input, backbone: Backbone) -> None:
     per_query = constants + 1 + (0 if shared else config.negative_count)
     rows = config.batch_size * per_query + (config.negative_count if shared else 0)
     # Of the batch in use, the rows of length 1 as well.
-    needed = (AHEAD + 3) * rows * backbone.dim * SINGLE
+    needed = (AHEAD + 3) * rows * dim * SINGLE
     if needed > limit:
         raise RunError(
             f"{AHEAD + 1} batches need up to {size_text(needed)} of the entity table, but "

@@ -8,12 +8,13 @@ from typing import Any
 
 import torch
 
-from lmpnn_kge.backbones.placing import table_limit
+from lmpnn_kge.backbones.placing import fits, table_limit
 from lmpnn_kge.device import choose_device, choose_precision, describe_device
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.files import relative
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.listener import SILENT, Listener
+from lmpnn_kge.lmpnn.batches import Input, check_batches
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.processes import current
@@ -122,6 +123,10 @@ def train_on(
     chosen = choose_device(device)
     train_queries = inputs.training_queries()
     splits = inputs.store.splits
+    limit, backbone = table_limit(table_memory, chosen), inputs.backbone
+    if not fits(backbone.entities, limit):
+        batches = Input(train_queries, backbone.num_entities, settings)
+        check_batches(batches, backbone.dim, limit)
     provenance = provenance_of(inputs, settings, chosen)
     with begin_or_resume(
         out, RUN, settings, provenance, inputs.vocabulary, resume=resume

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.listener import Listener
-from lmpnn_kge.lmpnn.batches import Batch, Input, Parts, check_batches, prefetched
+from lmpnn_kge.lmpnn.batches import Batch, Input, Parts, prefetched
 from lmpnn_kge.lmpnn.loss import contrastive_loss
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.lmpnn.wiring import wire
@@ -56,7 +56,6 @@ class LmpnnTask:
         self.table = None if unit is None else unit.to(dtype)
         self.dtype = dtype
         self.input = Input(train, model.backbone.num_entities, settings)
-        check_batches(self.input, model.backbone)
         ranked = {name: queries.ranked for name, queries in valid.items()}
         self.valid = capped(
             {name: queries for name, queries in ranked.items() if len(queries)},

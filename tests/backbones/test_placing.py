@@ -97,4 +97,4 @@ def test_a_table_fits_with_its_copies():
     assert not fits(table, 99_999)
     assert block_rows(table, CPU, 0) == 1
     assert block_rows(table, CPU, 160 * 50) == 50
-    assert block_rows(table, CPU, 10**9) == 1000
+    assert block_rows(table, CPU, 10**9) == 960
