@@ -151,11 +151,11 @@ class Embedding:
         import torch
 
         if self.table_memory is None:
-            return self.entities[torch.as_tensor(ids, device=self.device)]
+            return self.entities[torch.as_tensor(ids, dtype=torch.int64, device=self.device)]
         from lmpnn_kge.backbones.placing import fetch
         from lmpnn_kge.device import move
 
-        wanted = torch.as_tensor(ids, device="cpu")
+        wanted = torch.as_tensor(ids, dtype=torch.int64, device="cpu")
         distinct, places = wanted.unique(return_inverse=True)
         return move(fetch(self.entities, distinct)[places], self.device)
 
@@ -164,10 +164,18 @@ class Embedding:
         if self.table_memory is None:
             yield slice(0, self.num_entities), self.entities
             return
-        from lmpnn_kge.backbones.placing import block_rows, stream
+        from lmpnn_kge.backbones.placing import stream
 
-        size = block_rows(self.entities, self.device, self.table_memory)
-        yield from stream(self.entities, size, self.device)
+        yield from stream(self.entities, self.block_rows, self.device)
+
+    @property
+    def block_rows(self) -> int:
+        """The number of rows of all blocks but the last, which may have fewer."""
+        from lmpnn_kge.backbones.placing import block_rows
+
+        if self.table_memory is None:
+            return self.num_entities
+        return block_rows(self.entities, self.device, self.table_memory)
 
     def typical_number(self) -> float:
         """The root of the mean square of the entity table."""

@@ -22,7 +22,8 @@ BLOCKS = 4
 #: The most rows of a block: as many as keep a CPU's caches and threads busy, more on a GPU.
 CPU_ROWS, ROWS = 2**14, 2**17
 
-#: Products round equal rows alike in blocks of a multiple of this many rows.
+#: A block has a multiple of this many rows, if it can: products treat those beyond it in another
+#: way, which may round equal rows differently.
 EVEN = 64
 
 #: Bytes of a number on the device.
@@ -44,9 +45,13 @@ def fits(table: Tensor, limit: int) -> bool:
 
 def block_rows(table: Tensor, device: torch.device, limit: int) -> int:
     """The rows of a block, of which a device can hold several."""
-    most = CPU_ROWS if device.type == "cpu" else ROWS
-    rows = max(1, min(most, len(table), limit // (BLOCKS * SINGLE * table.shape[1])))
+    room = limit // (BLOCKS * SINGLE * table.shape[1])
+    rows = max(1, min(most_rows(device), len(table), room))
     return rows - rows % EVEN or rows
+
+
+def most_rows(device: torch.device) -> int:
+    return CPU_ROWS if device.type == "cpu" else ROWS
 
 
 def fetch(table: Tensor, ids: Tensor) -> Tensor:

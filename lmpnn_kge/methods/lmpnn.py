@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lmpnn_kge.backbones.placing import most_rows
 from lmpnn_kge.errors import QueryError, RunError
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.lmpnn.wiring import Wiring, wire
@@ -45,17 +46,25 @@ class LmpnnMethod:
     def device(self) -> torch.device:
         return self.model.backbone.device if self.entities is None else self.entities.device
 
+    @property
+    def block_rows(self) -> int:
+        """The number of entities in all blocks but the last."""
+        in_blocks = self.entities is None
+        return self.model.backbone.block_rows if in_blocks else most_rows(self.device)
+
     def unit(self, ids: Tensor) -> Tensor:
         """The entities of ids [n], of length 1, [n, d]."""
         return F.normalize(self.model.backbone.rows(ids), dim=-1)
 
     def blocks(self) -> Iterator[tuple[slice, Tensor]]:
         """The entities of length 1 in parts that the device holds: which, and [n, d]."""
-        if self.entities is not None:
-            yield slice(0, self.num_entities), self.entities
+        if self.entities is None:
+            for span, rows in self.model.backbone.blocks():
+                yield span, F.normalize(rows, dim=-1)
             return
-        for span, rows in self.model.backbone.blocks():
-            yield span, F.normalize(rows, dim=-1)
+        for start in range(0, self.num_entities, self.block_rows):
+            part = self.entities[start : start + self.block_rows]
+            yield slice(start, start + len(part)), part
 
     def answer(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Scores:
         """Embed all queries at once, and score them when asked."""

@@ -35,6 +35,9 @@ BATCH = 1024
 #: Scores that are held at once, and scores that are compared at once: as many as fit a CPU cache.
 CHUNK_SCORES, CACHE_SCORES = 2**22, 2**20
 
+#: With more entities, scores of all entities are held for so few queries that blocks are faster.
+MANY = 2**19
+
 HITS = (1, 3, 10)
 
 
@@ -128,7 +131,7 @@ def rank_types(
     ranked = {name: np.zeros((2, len(group.hard.values))) for name, group in queries.items()}
     batches = [(name, rows) for name, group in queries.items() for rows in _batches(group)]
     buffer: list[Tensor] = []
-    if isinstance(method, LmpnnMethod) and method.entities is None:
+    if isinstance(method, LmpnnMethod) and (method.entities is None or method.num_entities > MANY):
         own_batches = batches[processes.rank :: processes.count]
         taken = [(name, queries[name], rows) for name, rows in own_batches]
         advance = lambda count: listener.advance(processes.count * count)  # noqa: E731

@@ -1,8 +1,8 @@
 """Exact ranks by an entity table that is read in blocks, each of which meets all queries at once.
 
 A rank counts the entities above an answer's own score, the threshold, so thresholds come first.
-They are computed from the rows of the answers alone. A product of matrices of another shape may
-round differently, and then an entity with the same embedding as an answer would not tie with it.
+They are computed from the rows of the answers alone. That may round differently than the product
+with a block, and then an entity with the same embedding as an answer would not tie with it.
 Therefore the thresholds are compared with the scores of the answers in their blocks. Queries for
 which any differs are ranked again, with these.
 """
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from lmpnn_kge.graph.answers import Int64s
@@ -29,7 +30,7 @@ CHUNK = 256
 HELD = 2**26
 
 #: Scores that are compared at once: as many as fit a CPU's cache.
-CACHE_SCORES = 2**20
+CACHE_SCORES = 2**18
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,7 @@ class Chunk:
     """Some queries of a type with their answers, and what a pass over the table has found."""
 
     positions: Int64s  # of the hard answers, in the order of `hard`
+    counts: Int64s  # [n]: the number of hard answers of each query
     embeddings: Tensor  # [disjuncts, n, d]
     hard: Pairs  # columns number the hard answers of a query
     answers: Pairs  # all of them
@@ -80,6 +82,7 @@ class Chunk:
         thresholds[pairs.queries, pairs.columns] = _scores_of(method, embeddings, pairs)
         return cls(
             positions[np.argsort(hard, kind="stable")],
+            np.bincount(owners),
             embeddings,
             pairs,
             Pairs.of(entities, queries_, queries_, method.device),
@@ -97,10 +100,11 @@ class Chunk:
         _, queries, places = self.answers.within(span)
         scores[queries, places] = -torch.inf  # answers do not rank before each other
         size = max(1, CACHE_SCORES // len(unit))
-        for rows, few, net in zip(
-            scores.split(size), self.thresholds.split(size), self.net.split(size), strict=True
-        ):
-            net += surplus(rows, few).long()
+        for start in range(0, len(scores), size):
+            rows = slice(start, start + size)
+            most = self.counts[rows].max()  # of queries in the order of their numbers of answers
+            net = surplus(scores[rows], self.thresholds[rows, :most])
+            self.net[rows, :most] += net.long()
 
     def confirmed(self) -> bool:
         """Whether the thresholds were right; if not, the next pass has the right ones."""
@@ -121,8 +125,11 @@ class Chunk:
 def _scores_of(method: LmpnnMethod, embeddings: Tensor, pairs: Pairs) -> Tensor:
     """The score of each pair, [m]."""
     distinct, places = np.unique(pairs.entities, return_inverse=True)
-    scores = best_cosines(embeddings, method.unit(torch.from_numpy(distinct)))
-    return scores[pairs.queries, torch.from_numpy(places).to(scores.device)]
+    unit = method.unit(torch.from_numpy(distinct))
+    # In products of the shape that blocks have, which round alike.
+    padded = F.pad(unit, (0, 0, 0, -len(unit) % method.block_rows))
+    parts = [best_cosines(embeddings, block) for block in padded.split(method.block_rows)]
+    return torch.cat(parts, 1)[pairs.queries, torch.from_numpy(places).to(unit.device)]
 
 
 @torch.inference_mode()
