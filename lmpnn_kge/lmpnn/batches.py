@@ -174,11 +174,11 @@ def check_batches(batches: Input, dim: int, limit: int) -> None:
     shared = config.negatives == "shared"
     per_query = constants + 1 + (0 if shared else config.negative_count)
     rows = config.batch_size * per_query + (config.negative_count if shared else 0)
-    # Of the batch in use, the rows of length 1 as well.
-    needed = (AHEAD + 3) * rows * dim * SINGLE
+    # Besides those that are ready, a batch waits for its turn, and that of the step has copies.
+    needed = (AHEAD + 4) * rows * dim * SINGLE
     if needed > limit:
         raise RunError(
-            f"{AHEAD + 1} batches need up to {size_text(needed)} of the entity table, but "
+            f"the batches at hand need up to {size_text(needed)} of the entity table, but "
             f"--table-memory is {size_text(limit)}; allow more, or lower batch_size or "
             "negative_count"
         )

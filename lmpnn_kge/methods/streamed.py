@@ -125,11 +125,12 @@ class Chunk:
 def _scores_of(method: LmpnnMethod, embeddings: Tensor, pairs: Pairs) -> Tensor:
     """The score of each pair, [m]."""
     distinct, places = np.unique(pairs.entities, return_inverse=True)
-    unit = method.unit(torch.from_numpy(distinct))
-    # In products of the shape that blocks have, which round alike.
-    padded = F.pad(unit, (0, 0, 0, -len(unit) % method.block_rows))
-    parts = [best_cosines(embeddings, block) for block in padded.split(method.block_rows)]
-    return torch.cat(parts, 1)[pairs.queries, torch.from_numpy(places).to(unit.device)]
+    parts = []
+    for ids in torch.from_numpy(distinct).split(method.block_rows):
+        # Products of the shape that those with blocks have round alike.
+        block = F.pad(method.unit(ids), (0, 0, 0, method.block_rows - len(ids)))
+        parts.append(best_cosines(embeddings, block))
+    return torch.cat(parts, 1)[pairs.queries, torch.from_numpy(places).to(pairs.queries.device)]
 
 
 @torch.inference_mode()
