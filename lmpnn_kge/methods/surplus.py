@@ -23,7 +23,8 @@ def surplus(scores: Tensor, thresholds: Tensor) -> Tensor:
     above + tied / 2 = (E + Σ) / 2. One sum thus counts both, and needs no second comparison.
     """
     if scores.shape[1] > EXACT:
-        parts = [surplus(part, thresholds).long() for part in scores.split(EXACT, 1)]
+        columns = scores.split(EXACT, 1)
+        parts = [surplus(part.contiguous(), thresholds).long() for part in columns]
         return torch.stack(parts).sum(0)
     if thresholds.shape[1] > FEW and scores.dtype == torch.float32:
         low, high = thresholds.amin(1), scores.amax(1)
