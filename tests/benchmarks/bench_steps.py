@@ -24,7 +24,7 @@ TRIPLES, DIM = 21_000_000, 128
 
 #: Queries per type; on a random graph, few queries of pin, inp and pni keep BetaE's rules.
 TYPES = ("1p", "2p", "3p", "2i", "3i", "ip", "pi", "2in", "3in", "2u", "up")
-TRAIN, HELD_OUT = 13_560, 230
+TRAIN, HELD_OUT = 13_972, 100
 
 
 def graph() -> None:
