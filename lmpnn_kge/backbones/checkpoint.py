@@ -55,7 +55,8 @@ class Checkpoint:
             table = getattr(self, name)
             if not (isinstance(table, Tensor) and table.dim() == 2 and table.is_floating_point()):
                 raise self.error(f"{name} must be a matrix of floating point numbers")
-            object.__setattr__(self, name, single(table))
+            stays = name == "entities" and is_mapped(table)  # its rows are converted when read
+            object.__setattr__(self, name, table if stays else single(table))
         for table_name, rows in (("entity", len(self.entities)), ("relation", self.num_relations)):
             ids = self._checked_ids(table_name, rows, getattr(self, f"{table_name}_ids"))
             object.__setattr__(self, f"{table_name}_ids", ids)
@@ -120,12 +121,13 @@ class Checkpoint:
 
 
 def single(value: Any) -> Any:
-    """Convert a tensor to single precision, which all backbones use; return other values as is.
+    """Convert a tensor to single precision, which all backbones use, in memory.
 
-    A mapped table stays in its file: its rows are converted when they are read.
+    Other values are returned as they are.
     """
-    if isinstance(value, Tensor) and value.is_floating_point() and not is_mapped(value):
-        return value.detach().float().contiguous()
+    if isinstance(value, Tensor) and value.is_floating_point():
+        value = value.detach().float().contiguous()
+        return value.clone() if is_mapped(value) else value
     return value
 
 

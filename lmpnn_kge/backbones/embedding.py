@@ -47,15 +47,12 @@ class Embedding:
                 raise BackboneError(f"{len(ids)} {name} ids do not match {rows} {name} rows")
         for name, tensor in self.tensors().items():
             object.__setattr__(self, name, tensor.detach())
-        if self.table_memory is None and self._is_mapped():
+        from lmpnn_kge.backbones.mapped import is_mapped
+
+        if self.table_memory is None and is_mapped(self.entities):
             from lmpnn_kge.backbones.placing import table_limit
 
             object.__setattr__(self, "table_memory", table_limit(None, self.device))
-
-    def _is_mapped(self) -> bool:
-        from lmpnn_kge.backbones.mapped import is_mapped
-
-        return is_mapped(self.entities)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -193,9 +190,9 @@ class Embedding:
         return (total / table.numel()) ** 0.5
 
     def placed(self, device: torch.device, table_memory: str | None = None) -> Self:
-        """Copy to a device that may hold so much of the entity table, or what fits half of it.
+        """Copy to a device, but leave the entity table where it is if the device may not hold it.
 
-        A size is such as 8GB. If the table does not fit, it stays where it is.
+        table_memory is a size such as 8GB; by default it is half of the device's memory.
         """
         from lmpnn_kge.backbones.placing import fits, table_limit
 

@@ -134,7 +134,10 @@ def rank_types(
     if isinstance(method, LmpnnMethod) and (method.entities is None or method.num_entities > MANY):
         own_batches = batches[processes.rank :: processes.count]
         taken = [(name, queries[name], rows) for name, rows in own_batches]
-        advance = lambda count: listener.advance(processes.count * count)  # noqa: E731
+
+        def advance(count: int) -> None:
+            listener.advance(processes.count * count)  # the others have done as many
+
         for name, positions, *values in rank_streamed(method, taken, advance):
             ranked[name][:, positions] = values
         batches = []

@@ -114,6 +114,16 @@ def test_a_table_that_fits_is_copied_into_memory(tmp_path, mapping):
     assert is_mapped(open_backbone(file, table_memory="4KB").entities)
 
 
+def test_a_large_relation_table_is_read_into_memory(tmp_path, mapping):
+    relations = torch.randn(ENTITIES, DIM).half()
+    package = content()
+    package["model"][0]["_relation_embedder._embeddings.weight"] = relations
+    package["dataset"]["meta"]["relation_ids"] = None
+    backbone, _ = opened(save(tmp_path / "file.pt", package))
+    assert not is_mapped(backbone.relations)
+    assert torch.equal(backbone.relations[:ENTITIES], relations.float())
+
+
 def test_a_mapped_file_can_be_removed_and_replaced(tmp_path, mapping):
     file = safetensors_file(tmp_path)
     backbone, _ = opened(file)

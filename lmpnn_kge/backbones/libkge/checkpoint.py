@@ -86,7 +86,7 @@ class LibkgeCheckpoint(Checkpoint):
         try:
             rows = _embeddings(self.state, "_relation_embedder.base_embedder")
             name = "_relation_embedder.projection.weight"
-            return rows, _tensor(self.state, name, None, rows.shape[1])
+            return single(rows), _tensor(self.state, name, None, rows.shape[1])
         except ValueError as error:
             raise self.error(str(error)) from error
 
@@ -182,7 +182,7 @@ def _embeddings(state: Mapping[str, Tensor], name: str, depth: int = 0) -> Tenso
     """Get the table of a lookup embedder, or compute the table of a projection embedder."""
     projection = f"{name}.projection.weight"
     if projection not in state or depth > MAX_PROJECTIONS:
-        return _tensor(state, f"{name}._embeddings.weight", None, None)
+        return _checked(state, f"{name}._embeddings.weight", None, None)
     base = _embeddings(state, f"{name}.base_embedder", depth + 1)
     weight = _tensor(state, projection, None, base.shape[1])
     if len(base) * len(weight) > MAX_PROJECTED * sum(t.numel() for t in state.values()):
@@ -191,6 +191,12 @@ def _embeddings(state: Mapping[str, Tensor], name: str, depth: int = 0) -> Tenso
 
 
 def _tensor(state: Mapping[str, Tensor], name: str, *shape: int | None) -> Tensor:
+    tensor: Tensor = single(_checked(state, name, *shape))
+    return tensor
+
+
+def _checked(state: Mapping[str, Tensor], name: str, *shape: int | None) -> Tensor:
+    """A tensor as it is stored; ValueError if it is not of this shape, None being any size."""
     if name not in state:
         raise ValueError(f"its model has no tensor {name}")
     tensor = state[name]
@@ -202,7 +208,7 @@ def _tensor(state: Mapping[str, Tensor], name: str, *shape: int | None) -> Tenso
         raise ValueError(f"tensor {name} must have shape [{expected}], not {actual}")
     if not tensor.is_floating_point():
         raise ValueError(f"tensor {name} must have floating point numbers, not {tensor.dtype}")
-    return single(tensor)
+    return tensor
 
 
 def _validation(options: Mapping[str, Any], trace: Any, epoch: int | None) -> Validation | None:
