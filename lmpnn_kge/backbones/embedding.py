@@ -178,15 +178,14 @@ class Embedding:
         """The root of the mean square of the entity table."""
         import torch
 
-        from lmpnn_kge.backbones.mapped import release
+        from lmpnn_kge.backbones.mapped import spans
 
         table = self.entities
         if table.numel() <= MANY_NUMBERS:
             return table.float().square().mean().sqrt().item()
         total = 0.0
-        for part in table.split(MANY_NUMBERS // self.dim // 16):
-            total += part.float().square().sum(dtype=torch.float64).item()
-            release(table)
+        for span in spans(table, MANY_NUMBERS // self.dim // 16):
+            total += table[span].float().square().sum(dtype=torch.float64).item()
         return (total / table.numel()) ** 0.5
 
     def placed(self, device: torch.device, table_memory: str | None = None) -> Self:

@@ -29,6 +29,9 @@ LARGE = 2**30
 #: Bytes of a mapped table that are looked at together.
 BLOCK = 2**25
 
+#: Bytes that Linux reads ahead at once at most, on many machines; it ignores the rest of a request.
+AHEAD = 2**17
+
 Bytes = npt.NDArray[np.uint8]
 
 
@@ -88,8 +91,9 @@ def expect(table: Tensor, rows: slice | npt.NDArray[np.int64]) -> None:
     first = table.data_ptr() - mapped.address
     step, width = (n * table.element_size() for n in (table.stride(0), table.shape[1]))
     if isinstance(rows, slice):
-        count = (rows.stop - rows.start - 1) * step + width
-        mapped.advise("MADV_WILLNEED", first + rows.start * step, count)
+        end = first + (rows.stop - 1) * step + width
+        for start in range(first + rows.start * step, end, AHEAD):
+            mapped.advise("MADV_WILLNEED", start, min(AHEAD, end - start))
         return
     for start in (first + rows * step).tolist():
         mapped.advise("MADV_WILLNEED", start, width)
@@ -106,10 +110,20 @@ def blocks(table: Tensor) -> Iterator[Tensor]:
     if not is_mapped(table):
         yield table
         return
-    size = max(1, BLOCK // max(1, table[:1].numel() * table.element_size()))
-    for start in range(0, len(table), size):
-        expect(table, slice(start, min(start + size, len(table))))
-        yield table[start : start + size]
+    row = table[:1].numel() * table.element_size()
+    yield from (table[span] for span in spans(table, max(1, BLOCK // row)))
+
+
+def spans(table: Tensor, size: int) -> Iterator[slice]:
+    """The rows of a table, so many at a time; of a mapped one, the next are read meanwhile."""
+    starts = range(0, len(table), size)
+    ranges = [slice(start, min(start + size, len(table))) for start in starts]
+    for span, following in zip(ranges, [*ranges[1:], None], strict=True):
+        if span is ranges[0]:
+            expect(table, span)
+        if following is not None:
+            expect(table, following)
+        yield span
         release(table)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from lmpnn_kge.backbones.mapped import expect, release
+from lmpnn_kge.backbones.mapped import expect, release, spans
 from lmpnn_kge.device import move
 from lmpnn_kge.graph.memory import SHARE, bytes_of, machine_memory
 
@@ -67,13 +67,8 @@ def stream(table: Tensor, size: int, device: torch.device) -> Iterator[tuple[sli
 
     The system reads the next block from the file, and a GPU gets it, while one is worked on.
     """
-    spans = [slice(start, min(start + size, len(table))) for start in range(0, len(table), size)]
-    expect(table, spans[0])
-    for span, following in zip(spans, [*spans[1:], None], strict=True):
-        if following is not None:
-            expect(table, following)
+    for span in spans(table, size):
         yield span, move(table[span], device).float()
-        release(table)
 
 
 def loaded(table: Tensor, device: torch.device, dtype: torch.dtype) -> Tensor:

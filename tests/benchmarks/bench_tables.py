@@ -91,7 +91,7 @@ def main() -> None:
                 loop.step(batch)
 
         timed("trained, queries", file, sum(map(len, train.values())), epoch)
-        few = evaluation_queries(50, ENTITIES, RELATIONS)
+        few = evaluation_queries(20, ENTITIES, RELATIONS)
         queries = sum(map(len, few.values()))
         timed("ranked, queries", file, queries, lambda: rank_types(task.method, few))
         constants, relations = torch.tensor([[7]]), torch.tensor([[3]])
