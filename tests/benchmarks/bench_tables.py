@@ -74,7 +74,7 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
         opened: list[LmpnnTask] = []
         config = load_config("small", {"precision": "fp32"})
-        train = training_queries(4 * config.batch_size, ENTITIES, RELATIONS)
+        train = training_queries(2 * config.batch_size, ENTITIES, RELATIONS)
 
         def open_task() -> None:
             checkpoint = read_checkpoint(file)
@@ -91,7 +91,7 @@ def main() -> None:
                 loop.step(batch)
 
         timed("trained, queries", file, sum(map(len, train.values())), epoch)
-        few = evaluation_queries(20, ENTITIES, RELATIONS)
+        few = evaluation_queries(10, ENTITIES, RELATIONS)
         queries = sum(map(len, few.values()))
         timed("ranked, queries", file, queries, lambda: rank_types(task.method, few))
         constants, relations = torch.tensor([[7]]), torch.tensor([[3]])
