@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -220,11 +220,17 @@ def write_file(content: bytes, file: Path) -> None:
 
     A pipe or a device, such as /dev/stdout, is not replaced: the content goes into it.
     """
+    write_parts([content], file)
+
+
+def write_parts(parts: Iterable[bytes], file: Path) -> None:
+    """`write_file` for a content that is too large for the memory."""
     if not file.name:
         raise FileError(f"{file} is a folder; name a file")
     if file.exists() and not file.is_file() and not file.is_dir():
         try:
-            file.write_bytes(content)
+            with file.open("wb") as stream:
+                stream.writelines(parts)
         except OSError as error:
             raise FileError(f"{file} cannot be written: {_reason(error)}") from error
         return
@@ -233,7 +239,7 @@ def write_file(content: bytes, file: Path) -> None:
     try:
         with claimed(new), new.open("xb") as stream:
             lock(stream.fileno())
-            stream.write(content)
+            stream.writelines(parts)
             stream.flush()
             os.fsync(stream.fileno())
             if sys.platform != "win32":  # which cannot rename an open file

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
+from lmpnn_kge.backbones.mapped import is_mapped
 from lmpnn_kge.errors import CheckpointError, LmpnnError, short
 from lmpnn_kge.graph.vocabulary import name_rows
 
@@ -38,6 +39,7 @@ class Checkpoint:
     dataset: str | None = None  # the name of the graph it was trained on
     epoch: int | None = None
     validation: Validation | None = None
+    notes: tuple[str, ...] = ()  # on how it was read
 
     def __post_init__(self) -> None:
         for name, type_, words in (
@@ -53,7 +55,8 @@ class Checkpoint:
             table = getattr(self, name)
             if not (isinstance(table, Tensor) and table.dim() == 2 and table.is_floating_point()):
                 raise self.error(f"{name} must be a matrix of floating point numbers")
-            object.__setattr__(self, name, _single(table))
+            stays = name == "entities" and is_mapped(table)  # its rows are converted when read
+            object.__setattr__(self, name, table if stays else single(table))
         for table_name, rows in (("entity", len(self.entities)), ("relation", self.num_relations)):
             ids = self._checked_ids(table_name, rows, getattr(self, f"{table_name}_ids"))
             object.__setattr__(self, f"{table_name}_ids", ids)
@@ -102,9 +105,10 @@ class Checkpoint:
                 reciprocal=self.reciprocal,
                 entity_ids=self.entity_ids,
                 relation_ids=self.relation_ids,
-                **{name: _single(value) for name, value in self.fields.items()},
+                **{name: single(value) for name, value in self.fields.items()},
             )
-            built.score(built.entities[:1], [0], built.entities[:1])
+            row = built.rows([0])
+            built.score(row, [0], row)
         except LmpnnError:
             raise
         except Exception as error:
@@ -116,10 +120,14 @@ class Checkpoint:
         return CheckpointError(f"{self.path}: {reason}")
 
 
-def _single(value: Any) -> Any:
-    """Convert a tensor to single precision, which all backbones use; return other values as is."""
+def single(value: Any) -> Any:
+    """Convert a tensor to single precision, which all backbones use, in memory.
+
+    Other values are returned as they are.
+    """
     if isinstance(value, Tensor) and value.is_floating_point():
-        return value.detach().float().contiguous()
+        value = value.detach().float().contiguous()
+        return value.clone() if is_mapped(value) else value
     return value
 
 

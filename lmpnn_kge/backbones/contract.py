@@ -143,6 +143,8 @@ class Backbone(Messages):
         """
         import torch
 
+        from lmpnn_kge.backbones.mapped import blocks
+
         cls._check_tables(entities, relations, reciprocal)
         if not reciprocal:
             inverse = cls.invert(relations)
@@ -155,7 +157,7 @@ class Backbone(Messages):
             relations = torch.cat([relations, inverse])
         backbone = cls(entities=entities, relations=relations, reciprocal=reciprocal, **fields)
         for name, tensor in backbone.tensors().items():
-            if not tensor.isfinite().all():
+            if not all(part.isfinite().all() for part in blocks(tensor)):
                 raise BackboneError(f"{name} of {cls.__name__} has NaN or infinite numbers")
         return backbone
 

@@ -85,7 +85,7 @@ def rank_triples(
     size = max(1, CHUNK_SCORES // backbone.num_entities)
     starts = range(0, len(questions), size)[processes.rank :: processes.count]
     chunks = [slice(start, min(start + size, len(questions))) for start in starts]
-    ranks = torch.zeros(len(answers), device=backbone.entities.device)  # [2n]
+    ranks = torch.zeros(len(answers), device=backbone.device)  # [2n]
     listener.begin("ranking", len(questions))
     for chunk in chunks:
         relations, heads = np.divmod(questions[chunk], backbone.num_entities)

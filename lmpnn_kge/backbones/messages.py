@@ -14,7 +14,6 @@ Scores follow from f and the type of the score:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -23,11 +22,9 @@ from lmpnn_kge.backbones.embedding import Embedding
 from lmpnn_kge.backbones.kernels import all_pairs
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
     from torch import Tensor
 
-    Ids = Tensor | Sequence[int] | npt.NDArray[np.int64] | int
+    from lmpnn_kge.backbones.embedding import Ids
 
 #: The equality relation, f(a, =) = a; negated it is ≠.
 EQUAL: Literal["="] = "="
@@ -105,16 +102,25 @@ class Messages(Embedding, ABC):
 
         relations has the same meaning as in `score_pairs`.
         """
+        if self.table_memory is None:
+            return self._score_block(estimates, relations, self.entities)
+        scores = estimates.new_empty(len(estimates), self.num_entities)
+        for span, tails in self.blocks():
+            scores[:, span] = self._score_block(estimates, relations, tails)
+        return scores
+
+    def _score_block(self, estimates: Tensor, relations: Ids | None, tails: Tensor) -> Tensor:
+        """Score φ of each estimate [n, d] against tails [m, d] -> [n, m]."""
         if self.score_type is ScoreType.INNER_PRODUCT:
-            return estimates @ self.entities.T
+            return estimates @ tails.T
         if relations is None or not self.projects:
-            return -all_pairs(self.distance, estimates, self.entities)
+            return -all_pairs(self.distance, estimates, tails)
         ids = self._ids(relations).expand(len(estimates))
-        scores = estimates.new_empty(len(ids), self.num_entities)
+        scores = estimates.new_empty(len(ids), len(tails))
         for relation in ids.unique():  # rows of one relation share the projected entities
             rows = ids == relation
             distance = partial(self._projected_distance, relation)
-            scores[rows] = -all_pairs(distance, estimates[rows], self.entities)
+            scores[rows] = -all_pairs(distance, estimates[rows], tails)
         return scores
 
     def _projected_distance(self, relation: Tensor, estimates: Tensor, tails: Tensor) -> Tensor:
@@ -122,7 +128,7 @@ class Messages(Embedding, ABC):
 
     def score_tails(self, heads: Ids, relations: Ids) -> Tensor:
         """Score φ(h, r, ·) of head ids [n] and relation ids [n] against every entity -> [n, E]."""
-        estimates = self.message(self.entities[self._ids(heads)], relations)
+        estimates = self.message(self.rows(heads), relations)
         return self.score_entities(estimates, relations)
 
     def score_heads(self, relations: Ids, tails: Ids) -> Tensor:
@@ -137,4 +143,4 @@ class Messages(Embedding, ABC):
     def _ids(self, ids: Ids) -> Tensor:
         import torch
 
-        return torch.as_tensor(ids, dtype=torch.int64, device=self.entities.device)
+        return torch.as_tensor(ids, dtype=torch.int64, device=self.device)

@@ -15,13 +15,19 @@ from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 
 
 def open_backbone(
-    file: str | Path, backbone: str | None = None, dataset: str | Path | None = None
+    file: str | Path,
+    backbone: str | None = None,
+    dataset: str | Path | None = None,
+    *,
+    table_memory: str | None = None,
 ) -> Backbone:
     """Open a checkpoint in any format for which a loader is installed.
 
     backbone is the name of a backbone plugin; by default the checkpoint determines it. dataset is
     the folder of the graph. It gives names to the rows of a checkpoint without names, such as
-    LibKGE's training checkpoints; the names of other checkpoints must agree with it.
+    LibKGE's training checkpoints; the names of other checkpoints must agree with it. table_memory,
+    such as 8GB, limits the memory for the entity table, by default to half of all; a larger one
+    stays in its file.
     """
     checkpoint = read_checkpoint(file)
     _, model = find_backbone(checkpoint, backbone)
@@ -29,7 +35,7 @@ def open_backbone(
     opened, notes = build(checkpoint, model, graph)
     for note in notes:
         warnings.warn(f"{file}: {note}", stacklevel=2)
-    return opened
+    return opened.placed(opened.device, table_memory)
 
 
 def as_backbone(backbone: Backbone | str | Path) -> Backbone:
@@ -122,7 +128,7 @@ def build(
     except BackboneError as error:
         raise CheckpointError(f"{checkpoint.path}: {error}") from error
     if graph is None:
-        return backbone, []
+        return backbone, [*checkpoint.notes]
     names, folder = graph.vocabulary, graph.folder
     entity_ids, entity_note = _join(
         "entity", backbone.entity_ids, backbone.num_entities, names.entity_ids, folder
@@ -131,7 +137,7 @@ def build(
         "relation", backbone.relation_ids, backbone.num_relations, names.relation_ids, folder
     )
     named = dataclasses.replace(backbone, entity_ids=entity_ids, relation_ids=relation_ids)
-    return named, [*entity_note, *relation_note]
+    return named, [*checkpoint.notes, *entity_note, *relation_note]
 
 
 def _join(

@@ -11,24 +11,36 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import struct
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
+from torch import Tensor
 
+from lmpnn_kge.backbones import mapped
 from lmpnn_kge.backbones.checkpoint import Checkpoint
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.discovery import backbone_name
 from lmpnn_kge.backbones.open import as_backbone
-from lmpnn_kge.errors import BackboneError, CheckpointError
+from lmpnn_kge.errors import BackboneError, CheckpointError, short
 from lmpnn_kge.files import write_file
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 #: The key of our metadata, and the version of its format.
 KEY, FORMAT = "lmpnn_kge", 1
+
+#: Types of numbers by their names in a file.
+TYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "BOOL": torch.bool,
+}
 
 #: Types of a model's own fields that are not tensors.
 Plain = str | bool | int | float | None
@@ -99,9 +111,15 @@ def _plain_fields(backbone: Backbone) -> dict[str, Plain]:
 def read_safetensors(file: Path) -> Checkpoint:
     """Read a file that `save_backbone` wrote; CheckpointError if it is not such a file."""
     try:
-        with safe_open(file, "pt") as content:
+        # safetensors' own mapping for torch is writable, and therefore counts as memory.
+        is_large = file.stat().st_size >= mapped.LARGE
+        with safe_open(file, "np" if is_large else "pt") as content:
             facts = _facts(content.metadata())
-            tensors = {name: content.get_tensor(name).clone() for name in content.keys()}  # noqa: SIM118
+            if is_large:
+                tensors, notes = _mapped_tensors(file)
+            else:
+                names = content.keys()
+                tensors, notes = {name: content.get_tensor(name).clone() for name in names}, []
     except (OSError, SafetensorError, ValueError, RecursionError, MemoryError) as error:
         raise CheckpointError(f"not a safetensors file of a backbone: {error}") from error
     return Checkpoint(
@@ -115,7 +133,33 @@ def read_safetensors(file: Path) -> Checkpoint:
         entity_ids=facts["entity_ids"],
         relation_ids=facts["relation_ids"],
         dataset=facts["dataset"],
+        notes=tuple(notes),
     )
+
+
+def _mapped_tensors(file: Path) -> tuple[dict[str, Any], list[str]]:
+    """The tensors of a file that safetensors has checked, and notes; large ones stay in the file.
+
+    Their places follow a header: its length in 8 bytes, then JSON.
+    """
+    tensors: dict[str, Any] = {}
+    notes: list[str] = []
+    with file.open("rb") as stream:
+        (length,) = struct.unpack("<Q", stream.read(8))
+        header = json.loads(stream.read(length))
+        header.pop("__metadata__", None)
+        for name, entry in header.items():
+            if entry["dtype"] not in TYPES:
+                raise ValueError(f"{name} has numbers of type {short(entry['dtype'])}")
+            dtype, (first, last) = TYPES[entry["dtype"]], entry["data_offsets"]
+            stored = mapped.map_bytes(stream, 8 + length + first, last - first)
+            if last - first < mapped.LARGE:
+                stored = stored.copy()
+            elif stored.ctypes.data % dtype.itemsize:
+                stored, note = mapped.converted(file, name, stored, bytes)
+                notes += note
+            tensors[name] = torch.from_numpy(stored).view(dtype).reshape(entry["shape"])
+    return tensors, notes
 
 
 def _facts(metadata: dict[str, str] | None) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from lmpnn_kge.cli.options import (
     check_svg,
     device_option,
     moved_checkpoint_option,
+    table_memory_option,
     timeout_option,
 )
 from lmpnn_kge.cli.progress import terminal
@@ -94,6 +95,7 @@ COLUMNS = ("question", "id", "label", "score", "probability", "known", "confirme
 )
 @moved_checkpoint_option
 @device_option
+@table_memory_option
 @timeout_option("a formula")
 @click.option(
     "--format",
@@ -116,6 +118,7 @@ def ask(
     dataset: str | None,
     checkpoint: str | None,
     device: str,
+    table_memory: str | None,
     timeout: float,
     output: str | None,
     as_json: bool,
@@ -153,7 +156,9 @@ def ask(
     if out is not None:
         check_svg(out)
         check_target(Path(out))
-    opened = Run.open(run, checkpoint=checkpoint, dataset=dataset, device=device)
+    opened = Run.open(
+        run, checkpoint=checkpoint, dataset=dataset, device=device, table_memory=table_memory
+    )
     with terminal() as listener:
         results = opened.ask_each(
             [*places.values()],

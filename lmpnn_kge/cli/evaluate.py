@@ -15,6 +15,7 @@ from lmpnn_kge.cli.options import (
     given_settings,
     json_option,
     setting_option,
+    table_memory_option,
 )
 from lmpnn_kge.cli.progress import terminal
 from lmpnn_kge.methods.names import HYBRID, LMPNN, OF_CHECKPOINT, OF_RUN, SEARCH
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     help="Write the rank of every hard answer to FILE, which ends in .parquet or .csv.",
 )
 @device_option
+@table_memory_option
 @format_option
 @json_option
 def evaluate(
@@ -106,6 +108,7 @@ def evaluate(
     settings: tuple[str, ...],
     ranks: str | None,
     device: str,
+    table_memory: str | None,
     format: str | None,
     as_json: bool,
 ) -> None:
@@ -154,6 +157,7 @@ def evaluate(
                 limit=limit,
                 settings=given_settings(settings),
                 device=device,
+                table_memory=table_memory,
             )
             _print_rows(rows, as_json)
             return
@@ -169,6 +173,7 @@ def evaluate(
                 union,
                 ranks,
                 device,
+                table_memory,
                 listener,
             )
         else:
@@ -185,6 +190,7 @@ def evaluate(
                 settings=given_settings(settings, facts=facts),
                 ranks=ranks,
                 device=device,
+                table_memory=table_memory,
                 listener=listener,
             )
     _print(results, time.monotonic() - started, "json" if as_json else format or "text")
@@ -201,11 +207,14 @@ def _evaluate_run(
     union: UnionMode | None,
     ranks: str | None,
     device: str,
+    table_memory: str | None,
     listener: Listener,
 ) -> Results:
     from lmpnn_kge.runs.run import Run
 
-    run = Run.open(folder, checkpoint=checkpoint, dataset=dataset, device=device)
+    run = Run.open(
+        folder, checkpoint=checkpoint, dataset=dataset, device=device, table_memory=table_memory
+    )
     store, notes = run.queries(split, queries)
     for note in (*run.notes, *notes):
         listener.note(note)
@@ -231,7 +240,9 @@ def _evaluate_facts(
 
     run = None
     if folder is not None:
-        given = {name: options[name] for name in ("checkpoint", "dataset", "device")}
+        given = {
+            name: options[name] for name in ("checkpoint", "dataset", "device", "table_memory")
+        }
         run = Run.open(folder, **given)
         for note in run.notes:
             listener.note(note)

@@ -27,6 +27,12 @@ device_option = click.option(
     metavar="DEVICE",
     help="Device to compute on: cpu, cuda, cuda:1, mps; auto takes the fastest one.",
 )
+table_memory_option = click.option(
+    "--table-memory",
+    metavar="SIZE",
+    help="How much of the entity table the device may hold, such as 8GB; a larger table stays in "
+    "its file and is read in parts. Default: half of the device's memory.",
+)
 checkpoint_option = click.option(
     "--checkpoint",
     type=click.Path(readable=False),

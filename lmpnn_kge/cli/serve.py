@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from lmpnn_kge.cli.options import device_option
+from lmpnn_kge.cli.options import device_option, table_memory_option
 from lmpnn_kge.cli.progress import terminal
 from lmpnn_kge.errors import LmpnnError
 
@@ -59,6 +59,7 @@ TOKEN = "LMPNN_KGE_TOKEN"
 )
 @click.option("--no-log", is_flag=True, help="Do not print a line for each request.")
 @device_option
+@table_memory_option
 def serve(
     runs: tuple[str, ...],
     host: str,
@@ -69,6 +70,7 @@ def serve(
     origins: tuple[str, ...],
     no_log: bool,
     device: str,
+    table_memory: str | None,
 ) -> None:
     """Serve a page, an HTTP interface and a SPARQL endpoint for one or several RUNs.
 
@@ -90,6 +92,7 @@ def serve(
         origins=origins,
         log=not no_log,
         device=device,
+        table_memory=table_memory,
     )
 
 
@@ -104,6 +107,7 @@ def serve_runs(
     origins: Sequence[str] = (),
     log: bool = True,
     device: str = "auto",
+    table_memory: str | None = None,
 ) -> None:
     """Serve runs until Ctrl-C."""
     try:
@@ -118,7 +122,9 @@ def serve_runs(
     with listen(host, port) as listening:
         with terminal() as listener:
             limits = Limits(seconds=timeout, rows=rows)
-            service = open_service(runs, limits, device=device, listener=listener)
+            service = open_service(
+                runs, limits, device=device, table_memory=table_memory, listener=listener
+            )
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listening.getsockname()[1]}/"
         if access.token is not None:

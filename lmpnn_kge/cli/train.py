@@ -19,6 +19,7 @@ from lmpnn_kge.cli.options import (
     queries_option,
     seed_option,
     setting_option,
+    table_memory_option,
 )
 from lmpnn_kge.cli.progress import terminal
 from lmpnn_kge.errors import printable
@@ -35,6 +36,7 @@ from lmpnn_kge.errors import printable
 @epochs_option
 @seed_option
 @device_option
+@table_memory_option
 @click.option("--resume", is_flag=True, help="Continue the run in the run folder, if there is one.")
 @click.option(
     "--track",
@@ -55,6 +57,7 @@ def train(
     epochs: int | None,
     seed: int | None,
     device: str,
+    table_memory: str | None,
     resume: bool,
     track: tuple[str, ...],
     tensorboard: bool,
@@ -81,6 +84,7 @@ def train(
                 settings=given_settings(settings, epochs=epochs, seed=seed),
                 out=out,
                 device=device,
+                table_memory=table_memory,
                 resume=resume,
                 track=trackers,
                 listener=listener,
@@ -90,6 +94,7 @@ def train(
                 raise
             options = ["--resume", "--out", str(listener.folder)]
             options += [] if device == "auto" else ["--device", device]
+            options += [] if table_memory is None else ["--table-memory", table_memory]
             options += [word for name in trackers for word in ("--track", name)]
             saved = " and saved" if isinstance(error, Interrupted) else ""
             click.echo(f"stopped{saved}; continue with: {command_line('train', *options)}")

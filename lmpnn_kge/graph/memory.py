@@ -22,14 +22,23 @@ SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]i?B)\s*", re.IGNORECASE)
 
 def memory_limit(size: str | None = None) -> int:
     """The megabytes of a size such as 8GB, or else half of the machine's memory."""
-    if size is None:
-        return max(1, round(SHARE * machine_memory() / 1e6))
+    bytes_ = SHARE * machine_memory() if size is None else bytes_of(size)
+    return max(1, round(bytes_ / 1e6))
+
+
+def bytes_of(size: str) -> int:
+    """The bytes of a size such as 8GB; QueryError if it is not one."""
     match = SIZE.fullmatch(size)
     if match is None or not float(match[1]):
         raise QueryError(f"{size!r} is not a size of memory; give one such as 500MB or 8GB")
     base = 1024 if "i" in match[2].lower() else 1000
-    bytes_ = float(match[1]) * base ** ("KMGT".index(match[2][0].upper()) + 1)
-    return max(1, round(bytes_ / 1e6))
+    return round(float(match[1]) * base ** ("KMGT".index(match[2][0].upper()) + 1))
+
+
+def size_text(size: float) -> str:
+    """A number of bytes for people, as `bytes_of` reads it."""
+    unit, base = ("GB", 1e9) if size >= 1e9 else ("MB", 1e6)
+    return f"{size / base:,.3g}{unit}" if size < 1000 * base else f"{size / base:,.0f}{unit}"
 
 
 def machine_memory() -> int:

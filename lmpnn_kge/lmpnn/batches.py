@@ -19,7 +19,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from lmpnn_kge.backbones.placing import SINGLE, fetch
 from lmpnn_kge.device import moved_fields
+from lmpnn_kge.errors import RunError
+from lmpnn_kge.graph.memory import size_text
 from lmpnn_kge.processes import Processes, current
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.query.patterns import Pattern
@@ -46,6 +49,7 @@ class Batch:
     negatives: Tensor | None  # [n, K], [K], or None for all entities
     known: Tensor | None  # [2, m], rows and columns of the answers among the negatives [n, K]
     share: float = 1.0  # of the queries of the whole batch
+    rows: Tensor | None = None  # [m, d] of the entity table, which all ids then refer to
 
     def __len__(self) -> int:
         return len(self.positives)
@@ -53,6 +57,24 @@ class Batch:
     def to(self, device: torch.device) -> Batch:
         """The same batch on a device."""
         return replace(self, **moved_fields(self, device))
+
+    def with_rows(self, table: Tensor) -> Batch:
+        """The same batch with the rows that it needs of a table [E, d] in the host's memory."""
+        assert self.negatives is not None
+        columns = self.constants, self.positives, self.negatives
+        flat = torch.cat([column.flatten() for column in columns])
+        ids, places = flat.unique(return_inverse=True)
+        parts = places.split([column.numel() for column in columns])
+        constants, positives, negatives = (
+            part.view_as(column) for part, column in zip(parts, columns, strict=True)
+        )
+        return replace(
+            self,
+            constants=constants,
+            positives=positives,
+            negatives=negatives,
+            rows=fetch(table, ids),
+        )
 
 
 #: The parts of a batch that one process works on: all of it, in one part, unless it is divided.
@@ -131,10 +153,35 @@ class Input:
             first = self.entities * np.arange(len(rows))
             is_answer = np.isin(first[:, None] + noise, first[owners] + answers)
             return np.stack(is_answer.nonzero())
-        columns = np.full(self.entities, -1)
-        columns[noise] = np.arange(len(noise))
-        drawn = columns[answers] >= 0
-        return np.stack([owners[drawn], columns[answers[drawn]]])
+        order = np.argsort(noise)
+        columns = order[np.searchsorted(noise, answers, sorter=order).clip(max=len(noise) - 1)]
+        drawn = noise[columns] == answers
+        return np.stack([owners[drawn], columns[drawn]])
+
+
+def check_batches(batches: Input, dim: int, limit: int) -> None:
+    """RunError if a device that holds at most `limit` bytes of the entity table cannot train.
+
+    dim is the width of the table, which is larger than the limit.
+    """
+    config = batches.config
+    if config.negatives == "all" or config.negative_count >= batches.entities:
+        raise RunError(
+            "negatives=all needs the whole entity table, which is larger than --table-memory; use "
+            "negatives=shared and a negative_count below the number of entities"
+        )
+    constants = max(queries.constants.shape[1] for queries in batches.queries.values())
+    shared = config.negatives == "shared"
+    per_query = constants + 1 + (0 if shared else config.negative_count)
+    rows = config.batch_size * per_query + (config.negative_count if shared else 0)
+    # Besides those that are ready, a batch waits for its turn, and that of the step has copies.
+    needed = (AHEAD + 4) * rows * dim * SINGLE
+    if needed > limit:
+        raise RunError(
+            f"the batches at hand need up to {size_text(needed)} of the entity table, but "
+            f"--table-memory is {size_text(limit)}; allow more, or lower batch_size or "
+            "negative_count"
+        )
 
 
 def _tensor(array: npt.NDArray[Any]) -> Tensor:

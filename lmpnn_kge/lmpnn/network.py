@@ -39,7 +39,7 @@ class Lmpnn(nn.Module):
         self.epsilon = config.epsilon
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
-            size = backbone.entities.float().square().mean().sqrt().item()
+            size = backbone.typical_number()
             self.free = nn.Parameter(size * torch.randn(backbone.dim))
             self.bound = nn.Parameter(size * torch.randn(backbone.dim))
             widths = [backbone.dim, *[config.hidden] * config.hidden_layers, backbone.dim]
@@ -48,15 +48,20 @@ class Lmpnn(nn.Module):
             self.negation = nn.Parameter(torch.zeros(backbone.dim)) if learnt else None
             self.cat = CatMessages(backbone) if config.messages == "cat" else None
 
-    def on(self, device: torch.device) -> Lmpnn:
-        """This network, moved to a device with its backbone."""
-        self.backbone = self.backbone.to(device)
+    def on(self, device: torch.device, table_memory: str | None = None) -> Lmpnn:
+        """This network, moved to a device with its backbone, as `Backbone.placed` explains."""
+        self.backbone = self.backbone.placed(device, table_memory)
         return self.to(device)
 
-    def forward(self, wiring: Wiring, constants: Tensor, relations: Tensor) -> Tensor:
-        """The answer embeddings of queries [n, c] and [n, r] -> [n, d]."""
+    def forward(
+        self, wiring: Wiring, constants: Tensor, relations: Tensor, rows: Tensor | None = None
+    ) -> Tensor:
+        """The answer embeddings of queries [n, c] and [n, r] -> [n, d].
+
+        constants are ids of entities, or of these rows [m, d] of the entity table.
+        """
         columns = relations.T.contiguous()  # [r, n]
-        states = [self._input(term, constants) for term in wiring.inputs]  # z(0), [n, d] each
+        states = [self._input(term, constants, rows) for term in wiring.inputs]  # z(0), [n, d] each
         for layer in wiring.layers:
             check_time()
             sums = [self.epsilon * states[node] for node in layer.states]  # ε z_n
@@ -67,9 +72,10 @@ class Lmpnn(nn.Module):
             states = [*self._update(sums, columns, hoisted), *kept]
         return states[0]
 
-    def _input(self, term: InputNode, constants: Tensor) -> Tensor:
+    def _input(self, term: InputNode, constants: Tensor, rows: Tensor | None) -> Tensor:
         if isinstance(term, int):
-            return self.backbone.entities[constants[:, term]]
+            ids = constants[:, term]
+            return self.backbone.rows(ids) if rows is None else rows[ids]
         return (self.free if term == "free" else self.bound).expand(len(constants), -1)
 
     def _hoist(

@@ -146,10 +146,10 @@ class Fuzzy:
             head, tail = tail, head
             ids = None if ids is None else self.backbone.inverse(ids)
         assert isinstance(head, Constant)
-        estimates = self._estimates(self.backbone.entities[constants[head]], ids)
+        estimates = self._estimates(self.backbone.rows(constants[head]), ids)
         if isinstance(tail, Variable):
             return Side(estimates, ids, tail, literal.negated)
-        scores = self.backbone.score_pairs(estimates, self.backbone.entities[constants[tail]], ids)
+        scores = self.backbone.score_pairs(estimates, self.backbone.rows(constants[tail]), ids)
         return self.logits(scores, literal.negated)
 
     def _estimates(self, values: Tensor, ids: Tensor | None) -> Tensor:
@@ -219,14 +219,19 @@ class Fuzzy:
 
     def _selves(self, ids: Tensor | None) -> Tensor:
         """φ of every entity with itself over relations [n] -> [n, E], or over equality, [1, E]."""
-        table = self.backbone.entities
+        backbone = self.backbone
         if ids is None:
-            return self.backbone.score(table, EQUAL, table)[None]
-        scores = []
-        for pairs in torch.arange(len(ids) * len(table), device=table.device).split(SELF_CHUNK):
-            same = table[pairs % len(table)]
-            scores.append(self.backbone.score(same, ids[pairs // len(table)], same))
-        return torch.cat(scores).view(len(ids), len(table))
+            parts = [backbone.score(table, EQUAL, table) for _, table in backbone.blocks()]
+            return torch.cat(parts)[None]
+        scores = torch.empty(len(ids), backbone.num_entities, device=backbone.device)
+        for span, table in backbone.blocks():
+            of_block = []
+            every = torch.arange(len(ids) * len(table), device=table.device)
+            for pairs in every.split(SELF_CHUNK):
+                same = table[pairs % len(table)]
+                of_block.append(backbone.score(same, ids[pairs // len(table)], same))
+            scores[:, span] = torch.cat(of_block).view(len(ids), len(table))
+        return scores
 
 
 def measured_margin(backbone: Backbone, seed: int) -> float:

@@ -53,16 +53,12 @@ class _Decomposed:
         return cls(Fuzzy(backbone, norm, settings.scale, margin), settings)
 
     @property
-    def entities(self) -> Tensor:
-        return self.fuzzy.backbone.entities
-
-    @property
     def num_entities(self) -> int:
-        return len(self.entities)
+        return self.fuzzy.backbone.num_entities
 
     @property
     def device(self) -> torch.device:
-        return self.entities.device
+        return self.fuzzy.backbone.device
 
 
 class Cqd(_Decomposed):
@@ -96,12 +92,12 @@ class Cqd(_Decomposed):
         if not signs:
             return {}
         signs[FREE] = 1
-        settings, table = self.settings, self.entities
+        settings, backbone = self.settings, self.fuzzy.backbone
         random = torch.Generator().manual_seed(settings.seed)
-        start = torch.randn(len(signs), 1, table.shape[1], generator=random)
-        size = table.square().mean().sqrt()
-        points = (size * start.to(table)).repeat(1, clause.size, 1).requires_grad_()
-        ascent = torch.tensor([*signs.values()], device=table.device).view(-1, 1, 1)
+        start = torch.randn(len(signs), 1, backbone.dim, generator=random).to(backbone.relations)
+        size = backbone.typical_number()
+        points = (size * start).repeat(1, clause.size, 1).requires_grad_()
+        ascent = torch.tensor([*signs.values()], device=self.device).view(-1, 1, 1)
         optimiser = torch.optim.Adam([points], lr=settings.learning_rate, fused=True, maximize=True)
         for _ in range(settings.steps):
             values = dict(zip(signs, points, strict=True))
@@ -134,7 +130,7 @@ class CqdBeam(_Decomposed):
         """Scores of queries [n, c] and [n, r], searched for a few rows at a time."""
         clauses = self.fuzzy.clauses(pattern, constants, relations)
         width = self.settings.beam ** max(clause.nesting for clause in clauses)
-        size = max(1, CHUNK // (width * len(self.entities)))
+        size = max(1, CHUNK // (width * self.num_entities))
 
         @torch.inference_mode()
         def scores(rows: slice, out: Tensor | None = None) -> Tensor:
@@ -165,8 +161,8 @@ class CqdBeam(_Decomposed):
         A beam is a row of its own: [n · beams, d]. In each step every beam of a query is extended
         by every entity, and the best of all these extensions are the query's new beams.
         """
-        count, size = len(self.entities), clause.size
-        rows = torch.arange(size, device=self.entities.device)  # the query of each beam
+        count, size = self.num_entities, clause.size
+        rows = torch.arange(size, device=self.device)  # the query of each beam
         beam, left = dict(values), list(clause.bound)
         while left:
             check_time()
@@ -182,7 +178,7 @@ class CqdBeam(_Decomposed):
             first = beams * torch.arange(size, device=rows.device)[:, None]
             chosen = (first + best // count).flatten()  # the beam that each new one extends
             rows, beam = rows[chosen], {v: z[chosen] for v, z in beam.items()}
-            beam[variable] = self.entities[(best % count).flatten()]
+            beam[variable] = self.fuzzy.backbone.rows((best % count).flatten())
         beam.pop(FREE, None)
         return rows, beam
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lmpnn_kge.backbones.placing import most_rows
 from lmpnn_kge.errors import QueryError, RunError
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.lmpnn.wiring import Wiring, wire
@@ -24,7 +26,7 @@ class LmpnnMethod:
     """A `Method`: the score is the cosine of an answer embedding and an entity."""
 
     model: Lmpnn
-    entities: Tensor  # [E, d], of length 1
+    entities: Tensor | None  # [E, d], of length 1; None if the device holds only blocks of it
     union: UnionMode
     depth_shift: int = 0
     constants: ConstantsMode = "updated"
@@ -32,19 +34,45 @@ class LmpnnMethod:
     @classmethod
     def of(cls, model: Lmpnn, config: TrainSettings) -> LmpnnMethod:
         """A network with the settings it was trained with."""
-        unit = F.normalize(model.backbone.entities, dim=-1)
+        in_blocks = model.backbone.table_memory is not None
+        unit = None if in_blocks else F.normalize(model.backbone.entities, dim=-1)
         return cls(model, unit, config.union, config.depth_shift, config.constants)
 
     @property
     def num_entities(self) -> int:
-        return len(self.entities)
+        return len(self.model.backbone.entities if self.entities is None else self.entities)
 
     @property
     def device(self) -> torch.device:
-        return self.entities.device
+        return self.model.backbone.device if self.entities is None else self.entities.device
+
+    @property
+    def block_rows(self) -> int:
+        """The number of entities in all blocks but the last."""
+        in_blocks = self.entities is None
+        return self.model.backbone.block_rows if in_blocks else most_rows(self.device)
+
+    def unit(self, ids: Tensor) -> Tensor:
+        """The entities of ids [n], of length 1, [n, d]."""
+        return F.normalize(self.model.backbone.rows(ids), dim=-1)
+
+    def blocks(self) -> Iterator[tuple[slice, Tensor]]:
+        """The entities of length 1 in parts that the device holds: which, and [n, d]."""
+        if self.entities is None:
+            for span, rows in self.model.backbone.blocks():
+                yield span, F.normalize(rows, dim=-1)
+            return
+        for start in range(0, self.num_entities, self.block_rows):
+            part = self.entities[start : start + self.block_rows]
+            yield slice(start, start + len(part)), part
 
     def answer(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Scores:
         """Embed all queries at once, and score them when asked."""
+        embeddings = self.finite_embeddings(pattern, constants, relations)
+        return lambda rows, out=None: self.score(embeddings[:, rows], out)
+
+    def finite_embeddings(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Tensor:
+        """`embed`, or an error that says what is wrong."""
         embeddings = self.embed(pattern, constants, relations)
         finite = bool(embeddings.isfinite().all())
         layers = max(len(wiring.layers) for wiring in self._wirings(pattern))
@@ -56,7 +84,7 @@ class LmpnnMethod:
             )
         if not finite:
             raise RunError("answer embeddings are not finite: the network or the table is broken")
-        return lambda rows, out=None: self.score(embeddings[:, rows], out)
+        return embeddings
 
     @torch.inference_mode()
     def embed(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Tensor:
@@ -71,8 +99,18 @@ class LmpnnMethod:
     @torch.inference_mode()
     def score(self, embeddings: Tensor, out: Tensor | None = None) -> Tensor:
         """[disjuncts, n, d] -> [n, E]; the best disjunct of an entity counts."""
-        first, *others = embeddings
-        scores = torch.mm(first, self.entities.T, out=out)
-        for other in others:
-            torch.maximum(scores, other @ self.entities.T, out=scores)
+        if self.entities is not None:
+            return best_cosines(embeddings, self.entities, out)
+        scores = embeddings.new_empty(embeddings.shape[1], self.num_entities)
+        for span, unit in self.blocks():
+            scores[:, span] = best_cosines(embeddings, unit)
         return scores
+
+
+def best_cosines(embeddings: Tensor, entities: Tensor, out: Tensor | None = None) -> Tensor:
+    """[disjuncts, n, d] and [m, d], all of length 1 -> [n, m], of the best disjunct each."""
+    first, *others = embeddings
+    scores = torch.mm(first, entities.T, out=out)
+    for other in others:
+        torch.maximum(scores, other @ entities.T, out=scores)
+    return scores

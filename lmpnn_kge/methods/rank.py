@@ -19,9 +19,11 @@ from lmpnn_kge.errors import RunError
 from lmpnn_kge.graph.answers import Answers, Int64s
 from lmpnn_kge.graph.triples import spread_evenly
 from lmpnn_kge.listener import SILENT, Listener
+from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.methods.ranks import Floats, Ranks
 from lmpnn_kge.methods.results import Results, TypeResult
+from lmpnn_kge.methods.streamed import rank_streamed
 from lmpnn_kge.methods.surplus import surplus
 from lmpnn_kge.processes import current
 from lmpnn_kge.queries.columns import Queries
@@ -32,6 +34,9 @@ BATCH = 1024
 
 #: Scores that are held at once, and scores that are compared at once: as many as fit a CPU cache.
 CHUNK_SCORES, CACHE_SCORES = 2**22, 2**20
+
+#: With more entities, scores of all entities are held for so few queries that blocks are faster.
+MANY = 2**19
 
 HITS = (1, 3, 10)
 
@@ -126,6 +131,16 @@ def rank_types(
     ranked = {name: np.zeros((2, len(group.hard.values))) for name, group in queries.items()}
     batches = [(name, rows) for name, group in queries.items() for rows in _batches(group)]
     buffer: list[Tensor] = []
+    if isinstance(method, LmpnnMethod) and (method.entities is None or method.num_entities > MANY):
+        own_batches = batches[processes.rank :: processes.count]
+        taken = [(name, queries[name], rows) for name, rows in own_batches]
+
+        def advance(count: int) -> None:
+            listener.advance(processes.count * count)  # the others have done as many
+
+        for name, positions, *values in rank_streamed(method, taken, advance):
+            ranked[name][:, positions] = values
+        batches = []
     for number, (name, rows) in enumerate(batches):
         if processes.takes(number):
             for positions, *values in _rank_batch(method, queries[name], rows, buffer):

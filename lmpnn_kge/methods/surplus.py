@@ -12,6 +12,9 @@ FEW = 20
 #: Buckets for the scores of a query. Only scores that share one with a threshold are compared.
 BUCKETS = 4096
 
+#: The most scores whose signs a sum in single precision counts exactly.
+EXACT = 2**24
+
 
 def surplus(scores: Tensor, thresholds: Tensor) -> Tensor:
     """How many more of scores [n, E] are above thresholds [n, k] than below: Σ sign(s − t), [n, k].
@@ -19,6 +22,10 @@ def surplus(scores: Tensor, thresholds: Tensor) -> Tensor:
     Every score is above, below or tied: above + below + tied = E and above − below = Σ, so that
     above + tied / 2 = (E + Σ) / 2. One sum thus counts both, and needs no second comparison.
     """
+    if scores.shape[1] > EXACT:
+        columns = scores.split(EXACT, 1)
+        parts = [surplus(part.contiguous(), thresholds).long() for part in columns]
+        return torch.stack(parts).sum(0)
     if thresholds.shape[1] > FEW and scores.dtype == torch.float32:
         low, high = thresholds.amin(1), scores.amax(1)
         if (high - low).isfinite().all():

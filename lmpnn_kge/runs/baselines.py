@@ -35,12 +35,14 @@ def evaluate_method(
     settings: Mapping[str, Any] | None = None,
     ranks: str | Path | None = None,
     device: str = "auto",
+    table_memory: str | None = None,
     listener: Listener = SILENT,
 ) -> Results:
     """Evaluate a method on a checkpoint and its queries, which are found as `train` finds them.
 
     limit takes at most that many queries per type, evenly spread. The rank of every hard answer is
-    written to the file `ranks`, which ends in .parquet or .csv, if one is given.
+    written to the file `ranks`, which ends in .parquet or .csv, if one is given. table_memory is
+    how much of the entity table the device may hold, as in `train`.
     """
     check_method(name)
     with current().in_turn():  # so that queries are sampled once
@@ -57,6 +59,7 @@ def evaluate_method(
         settings=settings,
         ranks=ranks,
         device=device,
+        table_memory=table_memory,
         listener=listener,
     )
 
@@ -70,12 +73,16 @@ def evaluate_on(
     settings: Mapping[str, Any] | None = None,
     ranks: str | Path | None = None,
     device: str = "auto",
+    table_memory: str | None = None,
     listener: Listener = SILENT,
 ) -> Results:
     """`evaluate_method` on inputs that are gathered already."""
     check_method(name, inputs)
     inputs.store.queries(split)  # an error before the work
-    fitted = _method(name, inputs, settings or {}, device, listener)
+    backbone = inputs.backbone.placed(choose_device(device), table_memory)
+    if backbone.table_note:
+        listener.note(backbone.table_note)
+    fitted = _method(name, inputs, backbone, settings or {}, listener)
     hashes = {"checkpoint": inputs.checkpoint.sha256, "graph": inputs.graph_hash}
     return evaluate_fitted(fitted, inputs.store, split, limit, hashes, ranks, listener)
 
@@ -89,9 +96,12 @@ def check_method(name: str, inputs: Inputs | None = None) -> None:
 
 
 def _method(
-    name: str, inputs: Inputs, settings: Mapping[str, Any], device: str, listener: Listener
+    name: str,
+    inputs: Inputs,
+    backbone: Backbone,
+    settings: Mapping[str, Any],
+    listener: Listener,
 ) -> FittedMethod:
-    backbone = inputs.backbone.to(choose_device(device))
     if name in (SEARCH, HYBRID):
         chosen = load_settings(SearchSettings, [DEFAULT], settings)
         return _fitting(name, inputs, backbone).method(name, chosen, listener)
@@ -108,7 +118,7 @@ def _fitting(name: str, inputs: Inputs, backbone: Backbone) -> Fitting:
     """What is fitted to a checkpoint is kept beside it."""
     file = Path(inputs.checkpoint.file)
     graph = _graph(name, inputs)
-    knowledge = Knowledge(graph, inputs.vocabulary, backbone.entities.device)
+    knowledge = Knowledge(graph, inputs.vocabulary, backbone.device)
     return Fitting(
         backbone,
         knowledge.facts,

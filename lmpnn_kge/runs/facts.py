@@ -29,6 +29,7 @@ def evaluate_facts(
     limit: int | None = None,
     settings: Mapping[str, Any] | None = None,
     device: str = "auto",
+    table_memory: str | None = None,
     listener: Listener = SILENT,
 ) -> dict[str, Results]:
     """Results of methods that see the known edges and that ignore them, by label.
@@ -59,6 +60,7 @@ def evaluate_facts(
                 limit=limit,
                 settings={**(settings or {}), "facts": facts},
                 device=device,
+                table_memory=table_memory,
                 listener=listener,
             )
     return results

@@ -74,7 +74,7 @@ def predict(
     opened, graph, notes = open_embedding(checkpoint, backbone=backbone, dataset=dataset)
     for note in notes:
         listener.note(note)
-    return predict_missing(opened.to(choose_device(device)), graph, wanted, listener)
+    return predict_missing(opened.placed(choose_device(device)), graph, wanted, listener)
 
 
 @torch.inference_mode()
@@ -206,7 +206,7 @@ def _splits(backbone: Backbone, graph: KnowledgeGraph) -> dict[str, Triples]:
 def _facts(backbone: Backbone, splits: Iterable[Triples]) -> Facts:
     triples = np.concatenate(list(splits))
     facts = Facts.of(triples, backbone.num_entities, backbone.num_relations)
-    return facts.to(backbone.entities.device)
+    return facts.to(backbone.device)
 
 
 def _triples(best: _Best, facts: Facts) -> Triples:

@@ -19,11 +19,13 @@ from lmpnn_kge.backbones.libkge.write import write_checkpoint
 from lmpnn_kge.backbones.link_prediction import Ranking, rank_triples
 from lmpnn_kge.backbones.messages import ScoreType
 from lmpnn_kge.backbones.open import open_backbone
+from lmpnn_kge.backbones.placing import SINGLE
 from lmpnn_kge.backbones.safetensors import save_backbone
 from lmpnn_kge.device import choose_device, describe_device
 from lmpnn_kge.errors import LmpnnError, RunError
 from lmpnn_kge.files import check_file, remove_folder
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+from lmpnn_kge.graph.memory import SHARE, machine_memory, size_text
 from lmpnn_kge.graph.triples import SPLITS
 from lmpnn_kge.leftovers import remove_leftovers
 from lmpnn_kge.listener import SILENT, Listener
@@ -43,6 +45,10 @@ METRIC = "mean_reciprocal_rank_filtered_with_test"
 
 Folder = RunFolder[PretrainSettings, PretrainProvenance]
 Trained = tuple[EmbeddingTask, Loop[Batch]]
+
+#: What training holds in memory for each number of the entity table: the number, its first value,
+#: the sum of its squared gradients, and copies of these while a state or the result is written.
+COPIES = 8
 
 #: With this many entities or more, a note says that sampled negatives are faster.
 MANY = 100_000
@@ -214,6 +220,13 @@ def _notes(
     inner = backbone_class.score_type is ScoreType.INNER_PRODUCT
     if inner and not settings.negatives and graph.num_entities >= MANY:
         yield "every entity is scored for every question; --set negatives=1024 is faster"
+    numbers = graph.num_entities * backbone_class.entity_width(settings.dim)
+    if (needed := COPIES * SINGLE * numbers) > SHARE * machine_memory():
+        yield (
+            f"training holds about {size_text(needed)} of memory for the entity table and what is "
+            f"learnt about it, besides the graph; this machine has {size_text(machine_memory())}, "
+            "and a smaller dim takes less"
+        )
     if unseen := graph.num_entities - len(np.unique(graph.triples("train")[:, ::2])):
         yield f"{unseen:,} of the graph's entities are in no training triple"
 

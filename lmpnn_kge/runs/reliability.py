@@ -39,7 +39,7 @@ def measure_edges(
     backbone: Backbone, graph: KnowledgeGraph
 ) -> dict[Population, dict[str, Reliability]]:
     """Fit the probabilities of edges on valid, and measure them on test, for each population."""
-    knowledge = Knowledge(graph, backbone.vocabulary, backbone.entities.device)
+    knowledge = Knowledge(graph, backbone.vocabulary, backbone.device)
     valid, test = knowledge.triples("valid"), knowledge.triples("test")
     measured: dict[Population, dict[str, Reliability]] = {}
     for population in get_args(Population):

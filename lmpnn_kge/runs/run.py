@@ -71,8 +71,12 @@ class Run:
         checkpoint: str | Path | None = None,
         dataset: str | Path | None = None,
         device: str = "auto",
+        table_memory: str | None = None,
     ) -> Run:
-        """Open a run folder; checkpoint and dataset say where those are now, if they have moved."""
+        """Open a run folder; checkpoint and dataset say where those are now, if they have moved.
+
+        table_memory is how much of the entity table the device may hold, as in `train`.
+        """
         run = RunFolder.open(folder, RUN)
         if not run.has(MODEL):
             raise RunError(f"{run.path} has no network yet; continue it with `train --resume`")
@@ -83,8 +87,10 @@ class Run:
         chosen = choose_device(device)
         vocabulary = run.vocabulary()
         backbone = open_backbone_of(run, file, vocabulary, is_other=other_hash is not None)
-        model = Lmpnn(backbone, run.settings, dtype=precision(run.provenance)).on(chosen)
+        network = Lmpnn(backbone, run.settings, dtype=precision(run.provenance))
+        model = network.on(chosen, table_memory)
         load_best(model, run)
+        notes += filter(None, [model.backbone.table_note])
         graph = None if dataset is None else Path(dataset)
         if graph is None and run.provenance.dataset is not None:
             recorded = find_moved(run.provenance.dataset, run.path)

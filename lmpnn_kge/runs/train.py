@@ -8,11 +8,13 @@ from typing import Any
 
 import torch
 
+from lmpnn_kge.backbones.placing import fits, table_limit
 from lmpnn_kge.device import choose_device, choose_precision, describe_device
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.files import relative
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.listener import SILENT, Listener
+from lmpnn_kge.lmpnn.batches import Input, check_batches
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.processes import current
@@ -40,6 +42,7 @@ def train(
     settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     device: str = "auto",
+    table_memory: str | None = None,
     resume: bool = False,
     track: Sequence[str] = (),
     listener: Listener = SILENT,
@@ -48,10 +51,12 @@ def train(
 
     resume continues the run in that folder, if there is one, to the same result as if it had not
     been stopped: bit for bit on a CPU. track has the names of trackers that record the training.
+    table_memory, such as 8GB, is how much of the entity table the device may hold; by default the
+    table may take half of the device's memory. A table that is larger is read in parts.
     """
     # Whatever can be wrong is found before the queries are sampled, which may take long.
     wanted = load_config(DEFAULT if config is None else config, settings)
-    choose_device(device)
+    table_limit(table_memory, choose_device(device))
     check_trackers(track)
     before = None
     if resume and out is not None and (checkpoint is None or is_run(out, RUN)):
@@ -77,7 +82,15 @@ def train(
     names = track if current().first else ()  # of the processes of a job, the first one records
     with tracked(names, listener) as tracking:
         heard = tracking if names else listener
-        run = train_on(inputs, wanted, out, device=device, resume=resume, listener=heard)
+        run = train_on(
+            inputs,
+            wanted,
+            out,
+            device=device,
+            table_memory=table_memory,
+            resume=resume,
+            listener=heard,
+        )
         tracking.finish(run.folder.path, run.results)
     return run
 
@@ -98,6 +111,7 @@ def train_on(
     out: str | Path,
     *,
     device: str = "auto",
+    table_memory: str | None = None,
     resume: bool = False,
     test: bool = True,
     listener: Listener = SILENT,
@@ -109,6 +123,10 @@ def train_on(
     chosen = choose_device(device)
     train_queries = inputs.training_queries()
     splits = inputs.store.splits
+    limit, backbone = table_limit(table_memory, chosen), inputs.backbone
+    if not fits(backbone.entities, limit):
+        batches = Input(train_queries, backbone.num_entities, settings)
+        check_batches(batches, backbone.dim, limit)
     provenance = provenance_of(inputs, settings, chosen)
     with begin_or_resume(
         out, RUN, settings, provenance, inputs.vocabulary, resume=resume
@@ -117,7 +135,9 @@ def train_on(
         for note in inputs.notes:
             listener.note(note)
         dtype = precision(folder.provenance)
-        model = Lmpnn(inputs.backbone, folder.settings, dtype=dtype).on(chosen)
+        model = Lmpnn(inputs.backbone, folder.settings, dtype=dtype).on(chosen, table_memory)
+        if model.backbone.table_note:
+            listener.note(model.backbone.table_note)
         task = LmpnnTask(model, folder.settings, train_queries, splits.get("valid", {}), dtype)
         Loop(task, folder).train(listener)
         run = _loaded(model, folder, inputs)

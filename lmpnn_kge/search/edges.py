@@ -104,7 +104,7 @@ class EdgeProbability:
         logistic, calibration = _fitted(claims, 2 * backbone.num_relations, generator)
         if population == "every":
             calibration = calibration.scaled(max(1.0, (held_out or 0) / len(valid)), CERTAIN)
-        device = backbone.entities.device
+        device = backbone.device
         logistic = Logistic(*(t.float().to(device) for t in vars(logistic).values()))
         return cls(backbone, facts, population, logistic, calibration, facts_hold)
 
@@ -211,7 +211,7 @@ class EdgeProbability:
             raise CalibrationError(f"{source} was fitted on another embedding")
         if min(lists[1]) <= 0:
             raise CalibrationError(f"{source}: a slope is not positive")
-        logistic = Logistic(*(backbone.entities.new_tensor(values).float() for values in lists))
+        logistic = Logistic(*(backbone.relations.new_tensor(values).float() for values in lists))
         calibration = Calibration.from_json(fields["calibration"], source)
         return cls(
             backbone, facts, fields["population"], logistic, calibration, fields["facts_hold"]
@@ -219,7 +219,7 @@ class EdgeProbability:
 
     @property
     def _device(self) -> torch.device:
-        return self.backbone.entities.device
+        return self.backbone.device
 
     @property
     def chunk(self) -> int:
@@ -309,7 +309,7 @@ def _facts_of(triples: Triples, facts: Facts) -> Facts:
 
 
 def _zero(backbone: Backbone) -> Logistic:
-    zeros = backbone.entities.new_zeros
+    zeros = backbone.relations.new_zeros
     return Logistic(
         zeros(WIDTH), zeros(2 * backbone.num_relations), zeros(2 * backbone.num_relations)
     )

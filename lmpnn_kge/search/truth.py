@@ -84,7 +84,7 @@ class EdgeTruth:
 
     @property
     def device(self) -> torch.device:
-        return self.backbone.entities.device
+        return self.backbone.device
 
     def rows(self, heads: Tensor, relations: Tensor) -> Tensor:
         return self._rows(heads, relations, F.logsigmoid, 0.0)

@@ -40,13 +40,15 @@ def open_service(
     limits: Limits,
     *,
     device: str = "auto",
+    table_memory: str | None = None,
     listener: Listener = SILENT,
 ) -> Service:
     """Open runs, with everything that they need to answer, by the names of their folders."""
     paths = [Path(folder) for folder in folders]
     runs = {}
     for name, path in zip(distinct_names(paths), paths, strict=True):
-        runs[name] = ServedRun(name, Run.open(path, device=device), limits, listener)
+        run = Run.open(path, device=device, table_memory=table_memory)
+        runs[name] = ServedRun(name, run, limits, listener)
     torch.set_num_threads(limits.threads)
     return Service(runs, limits)
 

@@ -7,6 +7,7 @@ from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from lmpnn_kge.errors import RunError
@@ -50,8 +51,11 @@ class LmpnnTask:
             fused=self.device.type in ("cpu", "cuda"),
         )
         self.method = LmpnnMethod.of(model, settings)
-        self.table = self.method.entities.to(dtype)  # [E, d]
-        self.input = Input(train, len(self.table), settings)
+        # [E, d] of length 1; if the table is too large, each batch has the rows that it needs
+        unit = self.method.entities
+        self.table = None if unit is None else unit.to(dtype)
+        self.dtype = dtype
+        self.input = Input(train, model.backbone.num_entities, settings)
         ranked = {name: queries.ranked for name, queries in valid.items()}
         self.valid = capped(
             {name: queries for name, queries in ranked.items() if len(queries)},
@@ -67,7 +71,11 @@ class LmpnnTask:
         return len(self.input)
 
     def batches(self, epoch: int, start: int) -> Generator[Parts, None, None]:
-        return prefetched(self.input.epoch(epoch, start), self.device)
+        batches = self.input.epoch(epoch, start)
+        if self.table is None:  # the rows are read by the thread, before the step that needs them
+            table = self.model.backbone.entities
+            batches = (tuple(part.with_rows(table) for part in parts) for parts in batches)
+        return prefetched(batches, self.device)
 
     def size(self, part: Batch) -> int:
         return len(part) if part.share else 0
@@ -76,10 +84,15 @@ class LmpnnTask:
         """A part's share of the contrastive loss, which is both minimised and reported."""
         settings = self.settings
         wirings = wire(part.pattern, settings.union, settings.depth_shift, settings.constants)
-        answers = [self.model(wiring, part.constants, part.relations) for wiring in wirings]
+        given = (part.constants, part.relations, part.rows)
+        answers = [self.model(wiring, *given) for wiring in wirings]
+        unit = self.table
+        if unit is None:
+            assert part.rows is not None
+            unit = F.normalize(part.rows, dim=-1).to(self.dtype)
         loss = self.contrast(
             torch.stack(answers),
-            self.table,
+            unit,
             part.positives,
             part.negatives,
             settings.temperature,

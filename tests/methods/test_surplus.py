@@ -49,3 +49,12 @@ def test_numbers_that_buckets_cannot_hold_are_counted_too(dtype):
     scores = torch.tensor([[1.0, 2.0, 3.0, torch.inf]], dtype=dtype)
     thresholds = torch.full((1, 2 * module.FEW), 2.0, dtype=dtype)
     assert torch.equal(surplus(scores, thresholds), torch.ones(1, 2 * module.FEW, dtype=dtype))
+
+
+def test_more_scores_than_a_float_counts_are_counted_in_parts(monkeypatch):
+    random = torch.Generator().manual_seed(0)
+    scores = torch.randint(-3, 4, (5, 1000), generator=random).float()
+    thresholds = torch.randint(-3, 4, (5, 30), generator=random).float()
+    expected = (scores[:, None] - thresholds[:, :, None]).sign().sum(2)
+    monkeypatch.setattr("lmpnn_kge.methods.surplus.EXACT", 64)
+    assert torch.equal(surplus(scores, thresholds), expected.long())

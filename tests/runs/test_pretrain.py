@@ -250,6 +250,15 @@ def test_entities_without_a_training_triple_are_reported(tmp_path, graph):
     assert other.notes == []
 
 
+def test_what_a_large_table_needs_is_said_before_training(tmp_path, toy_dataset, monkeypatch):
+    monkeypatch.setattr(pretraining, "machine_memory", lambda: 30_000)
+    heard = Heard()
+    pretrain("distmult", toy_dataset, tmp_path / "it.pt", settings=SMALL, listener=heard)
+    (note,) = (note for note in heard.notes if "this machine" in note)
+    assert "0.0205MB of memory for the entity table" in note  # 8 · 4 bytes · 40 entities · 16
+    assert "this machine has 0.03MB" in note
+
+
 def test_a_resumed_pretraining_reports_the_width_it_began_with(tmp_path, toy_dataset):
     file = tmp_path / "it.pt"
     with pytest.raises(KeyboardInterrupt):

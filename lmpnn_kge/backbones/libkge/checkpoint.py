@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from lmpnn_kge.backbones.checkpoint import Checkpoint, Validation, plain_name
+from lmpnn_kge.backbones.checkpoint import Checkpoint, Validation, plain_name, single
 from lmpnn_kge.backbones.libkge.options import get, look_up
 from lmpnn_kge.backbones.libkge.safe_load import Config, Saved, safe_open
 from lmpnn_kge.backbones.libkge.stored import StoredTensor
+from lmpnn_kge.backbones.mapped import blocks
 from lmpnn_kge.errors import short
 
 #: LibKGE's models that give another one a second set of relations; the second name is from 2019.
@@ -84,7 +86,7 @@ class LibkgeCheckpoint(Checkpoint):
         try:
             rows = _embeddings(self.state, "_relation_embedder.base_embedder")
             name = "_relation_embedder.projection.weight"
-            return rows, _tensor(self.state, name, None, rows.shape[1])
+            return single(rows), _tensor(self.state, name, None, rows.shape[1])
         except ValueError as error:
             raise self.error(str(error)) from error
 
@@ -138,6 +140,7 @@ def _parse(path: Path, saved: Saved) -> LibkgeCheckpoint:
         dataset=dataset if isinstance(dataset, str) else None,
         epoch=epoch,
         validation=_validation(options, raw.get("valid_trace"), epoch),
+        notes=tuple(saved.file.notes),
     )
 
 
@@ -179,15 +182,21 @@ def _embeddings(state: Mapping[str, Tensor], name: str, depth: int = 0) -> Tenso
     """Get the table of a lookup embedder, or compute the table of a projection embedder."""
     projection = f"{name}.projection.weight"
     if projection not in state or depth > MAX_PROJECTIONS:
-        return _tensor(state, f"{name}._embeddings.weight", None, None)
+        return _checked(state, f"{name}._embeddings.weight", None, None)
     base = _embeddings(state, f"{name}.base_embedder", depth + 1)
     weight = _tensor(state, projection, None, base.shape[1])
     if len(base) * len(weight) > MAX_PROJECTED * sum(t.numel() for t in state.values()):
         raise ValueError(f"{projection} makes {len(base)} × {len(weight)} numbers from a few")
-    return base @ weight.T
+    return torch.cat([part.float() @ weight.T for part in blocks(base)])
 
 
 def _tensor(state: Mapping[str, Tensor], name: str, *shape: int | None) -> Tensor:
+    tensor: Tensor = single(_checked(state, name, *shape))
+    return tensor
+
+
+def _checked(state: Mapping[str, Tensor], name: str, *shape: int | None) -> Tensor:
+    """A tensor as it is stored; ValueError if it is not of this shape, None being any size."""
     if name not in state:
         raise ValueError(f"its model has no tensor {name}")
     tensor = state[name]
@@ -199,7 +208,7 @@ def _tensor(state: Mapping[str, Tensor], name: str, *shape: int | None) -> Tenso
         raise ValueError(f"tensor {name} must have shape [{expected}], not {actual}")
     if not tensor.is_floating_point():
         raise ValueError(f"tensor {name} must have floating point numbers, not {tensor.dtype}")
-    return tensor.detach().float().contiguous()
+    return tensor
 
 
 def _validation(options: Mapping[str, Any], trace: Any, epoch: int | None) -> Validation | None:

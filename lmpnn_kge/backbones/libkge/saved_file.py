@@ -13,12 +13,15 @@ import struct
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import IO
 
 import numpy as np
 from torch import Tensor
 
-from lmpnn_kge.backbones.libkge.stored import ByteOrder, Bytes, Storage
+from lmpnn_kge.backbones import mapped
+from lmpnn_kge.backbones.libkge.stored import NATIVE, ByteOrder, Storage
+from lmpnn_kge.backbones.mapped import Bytes
 
 ZIP, PICKLE = b"PK\x03\x04", b"\x80"
 
@@ -31,6 +34,7 @@ class SavedFile(ABC):
     def __init__(self, stream: IO[bytes]):
         self.stream = stream
         self.size = os.fstat(stream.fileno()).st_size
+        self.notes: list[str] = []
         self._tensors: dict[Storage, Tensor] = {}
 
     @abstractmethod
@@ -43,13 +47,20 @@ class SavedFile(ABC):
 
     def read(self, storage: Storage) -> Tensor:
         if storage not in self._tensors:
-            self._tensors[storage] = storage.tensor(self.stored(storage), self.byte_order)
+            stored, order = self.stored(storage), self.byte_order
+            if storage.nbytes >= mapped.LARGE and not storage.is_native(stored, order):
+                native = partial(storage.native, order)
+                stored, note = mapped.converted(self.stream.name, storage.key, stored, native)
+                order, self.notes = NATIVE, [*self.notes, *note]
+            self._tensors[storage] = storage.tensor(stored, order)
         return self._tensors[storage]
 
     def part(self, start: int, count: int) -> Bytes:
         """Some bytes of the file, which must have them before memory is taken for them."""
         if not 0 <= start <= start + count <= self.size:
             raise ValueError("it ends too early: a tensor claims more numbers than the file has")
+        if count >= mapped.LARGE:
+            return mapped.map_bytes(self.stream, start, count)
         self.stream.seek(start)
         part = np.fromfile(self.stream, np.uint8, count)
         if len(part) != count:
@@ -105,7 +116,7 @@ class ZipFile(SavedFile):
         if signature != ZIP or own_name != full.encode():
             raise ValueError(f"its member {name} is not where its directory says")
         content = self.part(start + name_length + extra_length, entry.file_size)
-        if entry.CRC not in (0, zlib.crc32(content.data)):  # torch can be told to leave it at 0
+        if entry.CRC and _checksum(content) != entry.CRC:  # torch can be told to leave it at 0
             raise ValueError(f"its member {name} is damaged: its checksum differs")
         return content
 
@@ -148,3 +159,10 @@ def open_saved(stream: IO[bytes]) -> ZipFile | PickleFile:
     if start.startswith(PICKLE):
         return PickleFile(stream)
     raise ValueError("it begins unlike every file that torch writes")
+
+
+def _checksum(content: Bytes) -> int:
+    checksum = 0
+    for part in mapped.parts(content):
+        checksum = zlib.crc32(part.data, checksum)
+    return checksum

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
+
+from lmpnn_kge.backbones.mapped import Bytes
 
 #: The numbers in a file, by the name of their type in torch; numpy has no bfloat16.
 TYPES = {
@@ -30,7 +32,7 @@ TYPES = {
 MAX_DIMENSIONS = 16
 
 ByteOrder = Literal["<", ">"]
-Bytes = npt.NDArray[np.uint8]
+NATIVE: ByteOrder = "<" if sys.byteorder == "little" else ">"
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,16 @@ class Storage:
     @property
     def nbytes(self) -> int:
         return self.count * np.dtype(TYPES[self.type_][0]).itemsize
+
+    def is_native(self, stored: Bytes, byte_order: ByteOrder) -> bool:
+        """Whether these bytes are numbers of this machine, as they are and where they are."""
+        size = np.dtype(TYPES[self.type_][0]).itemsize
+        return (byte_order == NATIVE or size == 1) and not stored.ctypes.data % size
+
+    def native(self, byte_order: ByteOrder, stored: Bytes) -> bytes:
+        """The bytes of the same numbers in this machine's order."""
+        dtype = np.dtype(TYPES[self.type_][0])
+        return stored.view(dtype.newbyteorder(byte_order)).astype(dtype).tobytes()
 
     def tensor(self, stored: Bytes, byte_order: ByteOrder) -> Tensor:
         """The numbers of these bytes."""
