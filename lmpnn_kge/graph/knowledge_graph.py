@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lmpnn_kge.errors import DatasetError, choices, short
+from lmpnn_kge.errors import DatasetError, QueryError, choices, short
 from lmpnn_kge.files import atomic_folder
-from lmpnn_kge.graph.answers import Mask
+from lmpnn_kge.graph.answers import MAX_TUPLES, Mask, TupleRows
 from lmpnn_kge.graph.database import Database, level_of
 from lmpnn_kge.graph.describe import describe_graph
 from lmpnn_kge.graph.engine import DEFAULT, EngineOptions
@@ -28,7 +28,7 @@ from lmpnn_kge.graph.formats.named import MAKE_ONE
 from lmpnn_kge.graph.formats.reading import read_options
 from lmpnn_kge.graph.formats.sources import read_source
 from lmpnn_kge.graph.formats.streams import STDIN
-from lmpnn_kge.graph.frames import entities_frame, triples_frame
+from lmpnn_kge.graph.frames import triples_frame, tuples_frame
 from lmpnn_kge.graph.hold_out import SHARE, hold_out
 from lmpnn_kge.graph.profile import GraphProfile
 from lmpnn_kge.graph.triples import SPLITS, Triples
@@ -37,8 +37,7 @@ from lmpnn_kge.once import once
 from lmpnn_kge.query.explain import Witness, explain
 from lmpnn_kge.query.formula import Atom, Formula, Variable
 from lmpnn_kge.query.negations import denials
-from lmpnn_kge.query.normal_form import normalise
-from lmpnn_kge.query.parser import Query, read_query
+from lmpnn_kge.query.parser import Query, check_arity, check_single, read_query
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.query.reason import Reason
 
@@ -219,24 +218,49 @@ class KnowledgeGraph:
         engine = open_engine(self.engine, *self.edges, entities, self.num_relations)
         return Database(engine, entities)
 
-    def answer(self, formula: str | Formula, split: str = "test") -> list[str]:
+    def answer(
+        self, formula: str | Formula, split: str = "test", limit: int | None = None
+    ) -> list[Any]:
         """The ids of the entities that answer a formula: exact answers, nothing is predicted.
 
-        The formula may be a SPARQL query that selects one variable; its LIMIT is applied. `train`
-        knows the training edges, `valid` also those of valid, and `test` all edges.
+        The answers of a formula with ?1, ?2, … are tuples of ids. The formula may be a SPARQL
+        query; its LIMIT is applied. limit keeps the first so many answers; without it, a formula
+        with more than MAX_TUPLES tuples is refused. `train` knows the training edges, `valid` also
+        those of valid, and `test` all edges.
         """
-        return [self.entity_ids[row] for row in self.answer_rows(formula, split)]
+        answers = self.answer_tuples(formula, split, limit)
+        if limit is None and not answers.complete:
+            raise QueryError(
+                f"the formula has more than {MAX_TUPLES:,} answers; give a limit to get the first"
+            )
+        named = [tuple(self.entity_ids[row] for row in rows) for rows in answers.rows]
+        return [id_ for (id_,) in named] if answers.rows.shape[1] == 1 else named
 
     def answer_frame(self, formula: str | Formula, split: str = "test") -> Any:
         """The same answers as a DataFrame of ids and labels (needs pandas)."""
-        return entities_frame(self.vocabulary, self.answer_rows(formula, split).tolist())
+        return tuples_frame(self.vocabulary, self.answer_tuples(formula, split).rows)
 
     def answer_rows(self, formula: str | Formula, split: str = "test") -> Int64s:
-        """The rows of the entities that answer a formula, in ascending order."""
+        """The rows of the entities that answer a formula with one `?`, in ascending order."""
+        check_single(read_query(formula).formula)
+        return self.answer_tuples(formula, split).rows[:, 0]
+
+    def answer_tuples(
+        self, formula: str | Formula, split: str = "test", limit: int | None = None
+    ) -> TupleRows:
+        """The rows of the tuples that answer a formula, in ascending order, at most `limit`.
+
+        Without a limit, there are at most MAX_TUPLES of them, or all if the formula has one `?`.
+        """
         query = read_query(formula)
         pattern, constants, relations = self._resolve(query)
-        rows = self.database.answer(pattern, constants[None], relations[None], split).of(0)
-        return rows[: query.limit].astype(np.int64)
+        every = MAX_TUPLES if len(pattern.free) > 1 else self.num_entities
+        most = every if limit is None else limit
+        asked = min(most + 1, most + 1 if query.limit is None else query.limit)
+        queries = constants[None], relations[None]
+        rows = self.database.answer(pattern, *queries, split, limit=asked).of(0).astype(np.int64)
+        rows = rows.reshape(len(rows), len(pattern.free))[:asked]
+        return TupleRows(rows[:most], complete=len(rows) <= most)
 
     def with_ids(self, formula: str | Formula) -> Formula:
         """A formula or SPARQL query with the ids of all its names, some of which may be labels."""
@@ -256,7 +280,7 @@ class KnowledgeGraph:
     ) -> Mask:
         """`refuted_rows` for queries [n, c] and [n, r] of a pattern, as a mask [n, E]."""
         refuted = np.ones((len(constants), self.num_entities), bool)
-        for disjunct in normalise(pattern.formula):
+        for disjunct in pattern.disjuncts:
             by_disjunct = np.zeros_like(refuted)
             for denied in denials(disjunct):
                 part, entities, edges = pattern.part(denied)
@@ -268,14 +292,14 @@ class KnowledgeGraph:
     def witnesses(
         self,
         formula: str | Formula,
-        rows: Sequence[int] | Int64s,
+        rows: Sequence[int] | Sequence[Sequence[int]] | Int64s,
         split: str = "train",
         limit: int = 1,
     ) -> list[list[Witness]]:
-        """For each entity, up to `limit` assignments of variables by which it answers a formula.
+        """For each answer, up to `limit` assignments of variables by which it answers a formula.
 
-        All their edges are edges of the split, and none of the edges that the formula denies is. An
-        entity that does not answer the formula has none.
+        Answers are rows of entities [n], or of tuples [n, k]. All edges are edges of the split, and
+        none of the edges that the formula denies is. What does not answer the formula has none.
         """
         pattern, constants, relations = self._resolve(read_query(formula))
         answers = np.asarray(rows, np.int64)
@@ -292,7 +316,8 @@ class KnowledgeGraph:
         """The edges by which entities answer a formula: one way for each answer, each edge once."""
         edges: dict[tuple[int, int, int], None] = {}
         names = self.vocabulary
-        for witnesses in self.witnesses(formula, self.answer_rows(formula, split), split):
+        answers = self.answer_tuples(formula, split).rows
+        for witnesses in self.witnesses(formula, answers, split):
             for witness in witnesses:
                 for literal in witness.disjunct.literals:
                     if isinstance(literal.atom, Atom) and not literal.negated:
@@ -306,11 +331,17 @@ class KnowledgeGraph:
         return np.array([*edges], np.int64).reshape(-1, 3)
 
     def explain(
-        self, formula: str | Formula, entity: str, split: str = "train", limit: int = 1
+        self,
+        formula: str | Formula,
+        entity: str | Sequence[str],
+        split: str = "train",
+        limit: int = 1,
     ) -> list[Reason]:
-        """Why an entity (an id or a label) answers a formula, by known edges only."""
-        row = self.vocabulary.entity(entity)
-        (witnesses,) = self.witnesses(formula, [row], split, limit)
+        """Why an entity (an id or a label), or a tuple, answers a formula, by known edges only."""
+        names = [entity] if isinstance(entity, str) else entity
+        check_arity(read_query(formula).formula, names)
+        rows = [[self.vocabulary.entity(name) for name in names]]
+        (witnesses,) = self.witnesses(formula, rows, split, limit)
         return explain(witnesses, self.vocabulary, lambda edges: self.holds(edges, split))
 
     def _resolve(self, query: Query) -> tuple[Pattern, Int64s, Int64s]:

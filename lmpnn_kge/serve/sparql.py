@@ -159,6 +159,12 @@ def solve(served: ServedRun, wanted: requests.Sparql) -> Result:
     """The solutions of a query; QueryError says what is wrong with it."""
     served.check_length(wanted.query)
     query = from_sparql(wanted.query, FIGURES)
+    if len(query.answers) > 1:
+        names = ", ".join(f"?{name}" for name in query.answers)
+        raise QueryError(
+            f"the query selects {len(query.answers)} variables ({short(names)}); this endpoint "
+            "answers one: SELECT ?x"
+        )
     solver = _exact if wanted.answers == "exact" else _predicted
     answers, complete, total = solver(served, query, wanted)
     rows = [

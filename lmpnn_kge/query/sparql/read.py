@@ -1,4 +1,4 @@
-"""SPARQL as formulas: a SELECT query for one variable becomes the formula with the same answers.
+"""SPARQL as formulas: a SELECT query becomes the formula with the same answers.
 
 rdflib parses the text. Its parse tree is read here rather than its algebra, which loses a FILTER
 inside a NOT EXISTS that is joined to another condition by `&&`.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from lmpnn_kge.errors import QueryError, one_line, short
-from lmpnn_kge.query.formula import FREE, Equal, Formula, Not, Or, Variable
+from lmpnn_kge.query.formula import FREE, Equal, Formula, Not, Or, Variable, conjunction
 from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, substitute
 from lmpnn_kge.query.sparql.conjuncts import conjunct_formula, simplified, with_plain_names
 from lmpnn_kge.query.sparql.refusals import refusal, refused_node
@@ -30,10 +30,6 @@ _BEGINNING = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
-#: A formula without answers, for conditions that exclude each other.
-NEVER = Not(Equal(FREE, FREE))
-
-
 #: What to do if SPARQL cannot be read, because it needs a package that is an extra.
 NEEDS_RDFLIB = "SPARQL needs rdflib: pip install 'lmpnn-kge[rdf]'"
 
@@ -41,14 +37,19 @@ NEEDS_RDFLIB = "SPARQL needs rdflib: pip install 'lmpnn-kge[rdf]'"
 class SelectQuery(NamedTuple):
     """A SELECT query as a formula, and how many answers its LIMIT allows.
 
-    columns has the names of the variables that it selects, in their order; one of them is answer,
+    columns has the names of the variables that it selects, in their order; among them are answers,
     which the query asks for.
     """
 
     formula: Formula
     limit: int | None
-    answer: str
+    answers: tuple[str, ...]
     columns: tuple[str, ...]
+
+    @property
+    def answer(self) -> str:
+        """The variable that the query asks for, or the first of several."""
+        return self.answers[0]
 
 
 def is_sparql(text: str) -> bool:
@@ -57,9 +58,10 @@ def is_sparql(text: str) -> bool:
 
 
 def from_sparql(text: str, figures: Collection[str] = ()) -> SelectQuery:
-    """Read a SELECT query with one variable; QueryError names what cannot be asked.
+    """Read a SELECT query; QueryError names what cannot be asked.
 
-    figures are names of variables that may be selected besides it, if no pattern binds them.
+    Of several variables, the first that is selected is ?1 of the formula, the second ?2, and so on.
+    figures are names of variables that may be selected besides them, if no pattern binds them.
     """
     try:
         return _read(text, figures)
@@ -78,19 +80,26 @@ def _read(text: str, figures: Collection[str]) -> SelectQuery:
     matches = Reader(Names.declared(prologue)).where(query)
     visible = [v for match in matches for v in match.bound if is_visible(v)]
     columns = _columns(query) or list(dict.fromkeys(visible))
-    answer = _answer(columns, {Variable(name) for name in figures}.difference(visible))
-    if any(answer not in match.bound for match in matches):
-        raise QueryError(f"{answer} has no value in a part of the query; bind it in every part")
+    figure_columns = {Variable(name) for name in figures}.difference(visible)
+    answers = [column for column in columns if column not in figure_columns]
+    if not answers:
+        raise QueryError("the query selects 0 variables that a pattern binds; write SELECT ?x")
+    for answer in answers:
+        if any(answer not in match.bound for match in matches):
+            raise QueryError(f"{answer} has no value in a part of the query; bind it in every part")
     if not matches:
         raise QueryError(
             "the SPARQL query can have no answers: a FILTER uses a variable that its own group "
             "does not bind, or VALUES is empty"
         )
-    disjuncts = [simplified(_asking_for(answer, match)) for match in matches]
-    formulas = [_formula(disjunct) for disjunct in disjuncts if disjunct is not None]
-    named = tuple(dict.fromkeys(map(with_plain_names, formulas))) or (NEVER,)
+    free = [Variable(str(n)) for n in range(1, len(answers) + 1)] if len(answers) > 1 else [FREE]
+    asked = dict(zip(answers, free, strict=True))
+    disjuncts = [simplified(_asking_for(asked, match)) for match in matches]
+    formulas = [_formula(disjunct, free) for disjunct in disjuncts if disjunct is not None]
+    named = tuple(dict.fromkeys(map(with_plain_names, formulas))) or (_never(free),)
     formula = Or(named) if len(named) > 1 else named[0]
-    return SelectQuery(formula, limit, answer.name, tuple(column.name for column in columns))
+    names = (tuple(variable.name for variable in several) for several in (answers, columns))
+    return SelectQuery(formula, limit, *names)
 
 
 def _parse(text: str) -> tuple[Any, Any]:
@@ -147,29 +156,24 @@ def _columns(query: Any) -> list[Variable]:
     return list(dict.fromkeys(Variable(str(item.var)) for item in query.projection or ()))
 
 
-def _answer(columns: list[Variable], figures: Collection[Variable]) -> Variable:
-    """The variable that the query asks for: the only one that is selected, besides figures."""
-    chosen = [column for column in columns if column not in figures]
-    if len(chosen) != 1:
-        names = ", ".join(map(str, chosen)) or "none"
-        raise QueryError(
-            f"the query selects {len(chosen)} variables ({short(names)}); select one: SELECT ?x"
-        )
-    return chosen[0]
+def _asking_for(asked: dict[Variable, Variable], match: Conjunct) -> Conjunct:
+    """A match whose answers are free variables, which it does not bind."""
+    # SPARQL has variables such as ?1 for some entity, too.
+    others = {v: Variable(f"x{v.name}'") for v in match.bound if v.is_free and v not in asked}
+    renamed = substitute(match, {**others, **asked})
+    return replace(renamed, bound=tuple(v for v in renamed.bound if v not in asked.values()))
 
 
-def _asking_for(answer: Variable, match: Conjunct) -> Conjunct:
-    """A match whose answer is `?`, which it does not bind."""
-    renamed = substitute(match, {answer: FREE})
-    return replace(renamed, bound=tuple(v for v in renamed.bound if v != FREE))
+def _formula(disjunct: Conjunct, free: Sequence[Variable]) -> Formula:
+    """A disjunct as a formula, which has all free variables even if any entity is an answer."""
+    every = tuple(SignedAtom(Equal(v, v)) for v in free if v not in disjunct.terms)
+    return conjunct_formula(replace(disjunct, literals=(*every, *disjunct.literals)))
 
 
-def _formula(disjunct: Conjunct) -> Formula:
-    """A disjunct as a formula, which has `?` even if every entity is an answer."""
-    if FREE not in disjunct.terms:
-        every = SignedAtom(Equal(FREE, FREE))
-        disjunct = replace(disjunct, literals=(every, *disjunct.literals))
-    return conjunct_formula(disjunct)
+def _never(free: Sequence[Variable]) -> Formula:
+    """A formula without answers, for conditions that exclude each other."""
+    first, *others = free
+    return conjunction([Not(Equal(first, first)), *(Equal(first, other) for other in others)])
 
 
 def _innermost(node: Any) -> Any:
