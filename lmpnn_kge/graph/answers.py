@@ -117,6 +117,29 @@ def answer_order(owners: Int64s, values: Int32s) -> Int64s:
     return np.lexsort((*keys, owners))
 
 
+def split_answers(full: Answers, observed: Answers) -> tuple[Answers, Answers]:
+    """The easy answers, which the observed graph gives as well, and the hard ones."""
+    # Query and answer in one number. Where both lists ascend, a binary search finds each key.
+    keys, known = _keys(full, observed)
+    position = np.minimum(np.searchsorted(known, keys), max(0, len(known) - 1))
+    is_known = known[position] == keys if len(known) else np.zeros(len(keys), bool)
+    return full.only(is_known), full.only(~is_known)
+
+
+def _keys(*answers: Answers) -> list[Int64s]:
+    """A number for each query and answer, the same for equal ones, in ascending order."""
+    columns = [np.atleast_2d(each.values.T) for each in answers]  # [k, m]
+    keys = [each.owners for each in answers]
+    for parts in zip(*columns, strict=True):
+        width = 1 + max(int(part.max(initial=0)) for part in parts)
+        keys = [own * width + part for own, part in zip(keys, parts, strict=True)]
+        # Numbers by rank stay small, however many entities a tuple has.
+        if len(columns[0]) > 1:
+            ranked = np.unique(np.concatenate(keys), return_inverse=True)[1]
+            keys = np.split(ranked, [len(keys[0])])
+    return keys
+
+
 def spread(first: Int64s, count: Int64s) -> tuple[Int64s, Int64s]:
     """For ranges of given starts and lengths: the range and the position of each member."""
     runs = np.repeat(np.arange(len(first)), count)

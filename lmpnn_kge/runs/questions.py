@@ -192,5 +192,5 @@ def atoms_of_answer(pattern: Pattern) -> tuple[tuple[AtomOfAnswer, ...], ...]:
             for at_tail, (end, other) in ((False, literal.terms), (True, literal.terms[::-1]))
             if end == FREE
         )
-        for disjunct in normalise(pattern.formula)
+        for disjunct in pattern.disjuncts
     )

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from lmpnn_kge.query.explain import Witness
 from lmpnn_kge.query.formula import FREE, Term, Variable, connected_to
-from lmpnn_kge.query.normal_form import Conjunct, normalise, scoped
+from lmpnn_kge.query.normal_form import Conjunct, scoped
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.search.logic import IMPOSSIBLE
 from lmpnn_kge.search.search import make_batch
@@ -34,7 +34,7 @@ def find_witnesses(
     """
     query = make_batch(pattern, constants[None], relations[None])
     found: list[list[tuple[float, Witness]]] = [[] for _ in answers]
-    for disjunct in normalise(pattern.formula):
+    for disjunct in pattern.disjuncts:
         batch = query.at(torch.zeros_like(answers), {FREE: answers})
         for owner, truth, witness in _search(solver, disjunct, batch, count):
             found[owner].append((truth, witness))
