@@ -51,7 +51,7 @@ class LmpnnTask:
         )
         self.method = LmpnnMethod.of(model, settings)
         self.table = self.method.entities.to(dtype)  # [E, d]
-        self.input = Input(train, len(self.table), settings)
+        self.input = Input(_about_each_variable(train), len(self.table), settings)
         ranked = {name: queries.ranked for name, queries in valid.items()}
         self.valid = capped(
             {name: queries for name, queries in ranked.items() if len(queries)},
@@ -99,6 +99,15 @@ class LmpnnTask:
 
     def context(self) -> AbstractContextManager[object]:
         return nullcontext()
+
+
+def _about_each_variable(queries: Mapping[str, Queries]) -> dict[str, Queries]:
+    """Queries about one variable each: of those whose answers are tuples, all free variables."""
+    return {
+        f"{name} {number}" if number else name: part
+        for name, group in queries.items()
+        for number, part in enumerate(group.marginals)
+    }
 
 
 def scheduled_rate(settings: TrainSettings, step: int, steps: int) -> float:
