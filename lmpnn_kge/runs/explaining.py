@@ -20,6 +20,7 @@ from lmpnn_kge.search.solve import Solver
 from lmpnn_kge.search.witness import find_witnesses
 
 Ints = npt.NDArray[np.int64]
+Rows = Sequence[int] | Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +33,12 @@ class Explaining:
     edges: EdgeProbability
 
     def explain(
-        self, formula: Formula, answers: Sequence[int], known: Sequence[bool], count: int
+        self, formula: Formula, answers: Rows, known: Sequence[bool], count: int
     ) -> list[list[Reason]]:
         """Up to `count` reasons for each answer, the best first.
 
-        answers are rows, and known says which of them follow from the training edges. The names in
-        the formula are ids.
+        answers are rows, or tuples of rows, and known says which of them follow from the training
+        edges. The names in the formula are ids.
         """
         pairs = list(zip(answers, known, strict=True))
         exact = self.knowledge.witnesses(formula, [row for row, k in pairs if k], count)
@@ -54,7 +55,7 @@ class Explaining:
         )
         return [[next(reasons) for _ in witnesses] for witnesses in by_answer]
 
-    def _search(self, formula: Formula, answers: Sequence[int], count: int) -> list[list[Witness]]:
+    def _search(self, formula: Formula, answers: Rows, count: int) -> list[list[Witness]]:
         if not answers:
             return []
         pattern, device = Pattern(formula), self.solver.truth.device

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -81,11 +82,15 @@ class Knowledge:
         return self._mask(known.mask(count)), self._mask(confirmed.mask(count))
 
     def witnesses(
-        self, formula: Formula, answers: Sequence[int], limit: int
+        self,
+        formula: Formula,
+        answers: Sequence[int] | Sequence[Sequence[int]],
+        limit: int,
+        split: str = "train",
     ) -> list[list[Witness]]:
-        """Up to `limit` ways in which each of some entities answers by the training edges."""
+        """Up to `limit` ways in which each entity or tuple answers by the edges of a split."""
         there, here = self._there.entities, self._here.entities
-        found = self.graph.witnesses(formula, there[list(answers)], limit=limit)
+        found = self.graph.witnesses(formula, there[np.array(answers, np.int64)], split, limit)
         return [
             [
                 replace(w, values={v: int(here[row]) for v, row in w.values.items()})
@@ -93,6 +98,11 @@ class Knowledge:
             ]
             for witnesses in found
         ]
+
+    def answering(self, formula: Formula, answers: Sequence[Sequence[int]], split: str) -> Tensor:
+        """Which tuples [m, k] answer a formula by the edges of a split, [m]."""
+        found = [bool(witnesses) for witnesses in self.witnesses(formula, answers, 1, split)]
+        return torch.tensor(found, dtype=torch.bool, device=self.device)
 
     def refuted(self, batch: Batch) -> Tensor:
         """The entities that violate a negated condition in the training edges."""
