@@ -79,6 +79,8 @@ def _extend(
         most = max(count, BEAM) if later else count
         best = weighted.flatten().topk(min(most, weighted.numel()))
         chosen = best.indices[best.values > -torch.inf]
+        if not len(chosen):
+            return chosen.new_empty(0, len(free))
         rows, entities = chosen // weighted.shape[1], chosen % weighted.shape[1]
         weight = weight[rows] + weights[place][entities]
         batch = batch.at(rows, {variable: entities})
