@@ -122,7 +122,7 @@ def ask(
 ) -> None:
     """Answer a FORMULA such as 'borders(Germany, ?) & !currency(?, Euro)' with RUN.
 
-    The formula may also be a SPARQL query that selects one variable.
+    A formula with ?1, ?2, … asks for tuples. It may also be a SPARQL query.
 
     The figure before an answer is its probability, or its score if the method has none: of the
     answers that are given 30 %, about 30 % hold. What hybrid and search need is fitted on valid

@@ -33,7 +33,7 @@ def test_a_network_is_trained_and_tested_on_every_free_variable(run):
     for name, result in run.results.types.items():
         assert (result.tuples is not None) == (name in TYPES[2:])
         if result.tuples is not None:
-            assert result.tuples.joint.hits[10] <= result.tuples.multiply.hits[10]
+            assert 0 < result.tuples.joint.mrr <= 1
             assert result.tuples.marginal_queries <= result.queries
 
 
@@ -41,7 +41,8 @@ def test_a_network_is_trained_and_tested_on_every_free_variable(run):
 def test_every_method_ranks_tuples(run, method):
     result = run.evaluate(method=method, limit=5).types["2f-p"]
     assert result.queries == 5
-    assert 0 < result.tuples.joint.mrr <= result.tuples.multiply.mrr <= 1
+    assert 0 < result.tuples.joint.mrr <= 1
+    assert 0 < result.tuples.multiply.mrr <= 1
 
 
 def test_results_of_tuples_are_printed_and_kept(run):
