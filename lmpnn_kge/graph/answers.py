@@ -13,7 +13,6 @@ Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-
 #: Tuples that a formula may have as answers, unless a limit is given.
 MAX_TUPLES = 1_000_000
 

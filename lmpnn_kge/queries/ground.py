@@ -184,7 +184,7 @@ def _order(pattern: Pattern) -> Iterator[tuple[Atom, Term]]:
     start, *others = pattern.free
     connected = connected_to(start, atoms)
     known: set[Term] = {start}
-    if len(connected) < len(atoms) or not {start, *others} <= {t for a in atoms for t in a.terms}:
+    if len(connected) < len(atoms) or not {*others} <= {t for atom in atoms for t in atom.terms}:
         raise QueryError(f"{pattern} cannot be sampled: its atoms alone do not connect it to f")
     for atom in connected:
         yield atom, atom.tail if atom.tail in known else atom.head

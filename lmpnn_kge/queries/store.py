@@ -109,8 +109,9 @@ class QueryStore:
         ids = self.vocabulary.entity_ids
         if len(answers) and not 0 <= answers.min() <= answers.max() < len(ids):
             raise DatasetError(f"{self.folder} is damaged: it has answers that are not entities")
-        named: list[Any] = np.array(ids, object)[answers].tolist()
-        return named
+        if answers.ndim == 1:
+            return [ids[entity] for entity in answers]
+        return [[ids[entity] for entity in row] for row in answers]
 
     def question(self, queries: Queries, row: int) -> Formula:
         """One query as a formula over names."""

@@ -182,7 +182,7 @@ def terms(formula: Formula) -> list[Term]:
 def free_among(several: Iterable[Term]) -> tuple[Variable, ...]:
     """The free variables among some terms, each once, in the order of their numbers."""
     free = {term for term in several if isinstance(term, Variable) and term.is_free}
-    return tuple(sorted(free, key=lambda variable: (int(variable.name or 0), variable.name)))
+    return tuple(sorted(free, key=lambda variable: (len(variable.name), variable.name)))
 
 
 def free_variables(formula: Formula) -> tuple[Variable, ...]:

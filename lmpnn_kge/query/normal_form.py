@@ -67,7 +67,7 @@ class Conjunct:
     @property
     def free(self) -> tuple[Variable, ...]:
         """The variables that it asks for."""
-        return free_among(term for term in self.terms if term not in self.bound)
+        return free_among(set(self.terms).difference(self.bound))
 
     @property
     def size(self) -> int:
@@ -291,7 +291,7 @@ def _check_connected(conjunct: Conjunct, formula: Formula, free: tuple[Variable,
         )
         text, loose_terms = short(str(formula)), short(", ".join(names))
         raise QueryError(f"a part of {text} is not connected to {free[0]}: {loose_terms}")
-    if len(missing := [str(v) for v in free if v not in conjunct.free]) and len(free) > 1:
+    if len(free) > 1 and (missing := [str(v) for v in free if v not in conjunct.free]):
         raise QueryError(
             f"a part of {short(str(formula))} does not have {', '.join(missing)}; each part of a "
             "disjunction must say something about everything that is asked for"

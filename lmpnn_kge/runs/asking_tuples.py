@@ -44,6 +44,8 @@ def answer_tuples(asking: Asking, question: Question) -> AnswerList:
     count, solver = question.most(asking.k), _solver(method)
     weights = _weights(asking, batch)
     found = max(FOUND, FOUND_PER_ANSWER * count)
+    if solver is None and asking.predicted:  # the best may all be known
+        found = COMBINED
     if solver is None:
         tuples = _combined(method, batch, weights)
     else:
@@ -104,7 +106,7 @@ def _marginals(method: Method, batch: Batch) -> list[Tensor]:
 def _combined(method: Method, batch: Batch, weights: Sequence[Tensor]) -> Tensor:
     """All tuples of the best entities of each free variable, [m, k]."""
     free = len(batch.pattern.free)
-    each = min(method.num_entities, max(2, round(COMBINED ** (1 / free))))
+    each = min(method.num_entities, max(1, int(COMBINED ** (1 / free) + 1e-9)))
     best = []
     for scores, weight in zip(_marginals(method, batch), weights, strict=True):
         top = (scores + weight).topk(each)

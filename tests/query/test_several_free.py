@@ -52,6 +52,7 @@ def test_a_sole_numbered_variable_is_the_free_one():
         ("r(?2, a)", "asks for ?2, but not for ?1"),
         ("r(?01, a)", "asks for ?01, but not for ?1"),
         ("r(?x, a)", "asks for nothing"),
+        (f"r(?{'9' * 5000}, a)", "but not for ?1"),
     ],
 )
 def test_wrong_numbers_are_refused(text, problem):
