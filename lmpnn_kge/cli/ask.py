@@ -25,7 +25,7 @@ from lmpnn_kge.files import check_target, write_file
 
 if TYPE_CHECKING:
     from lmpnn_kge.runs.answer import AnswerList
-    from lmpnn_kge.runs.asking import Candidates
+    from lmpnn_kge.runs.asker import Candidates
 
 #: The columns of machine-readable output.
 COLUMNS = ("question", "id", "label", "score", "probability", "known", "confirmed", "mark")

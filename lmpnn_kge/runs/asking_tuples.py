@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -13,6 +12,7 @@ from lmpnn_kge.methods.method import Method
 from lmpnn_kge.query.formula import Constant, Equal, Term
 from lmpnn_kge.query.reason import Name
 from lmpnn_kge.runs.answer import Answer, AnswerList
+from lmpnn_kge.runs.asker import Asker
 from lmpnn_kge.runs.notes import unknown_premises
 from lmpnn_kge.runs.questions import Batch, Question
 from lmpnn_kge.search.facts import Facts
@@ -21,9 +21,6 @@ from lmpnn_kge.search.logic import IMPOSSIBLE
 from lmpnn_kge.search.search import Search
 from lmpnn_kge.search.solve import Solver
 from lmpnn_kge.search.tuples import find_tuples, tuple_truth
-
-if TYPE_CHECKING:
-    from lmpnn_kge.runs.asking import Asking
 
 #: Tuples that are found to choose the answers from, at least, and for each answer.
 FOUND, FOUND_PER_ANSWER = 64, 4
@@ -38,7 +35,7 @@ TRUTH = "the score of a tuple is its truth by search, which is not calibrated as
 MEAN = "the score of a tuple is the mean of those of its entities, each scored by itself"
 
 
-def answer_tuples(asking: Asking, question: Question) -> AnswerList:
+def answer_tuples(asking: Asker, question: Question) -> AnswerList:
     """The best tuples, marked as known or predicted if there is a graph."""
     batch, method = Batch.of([question]), asking.method
     count, solver = question.most(asking.k), _solver(method)
@@ -69,7 +66,7 @@ def answer_tuples(asking: Asking, question: Question) -> AnswerList:
     return AnswerList(question.text, _explained(asking, question, answers[:count]), notes)
 
 
-def explain_tuple(asking: Asking, question: Question, rows: Sequence[int]) -> Answer:
+def explain_tuple(asking: Asker, question: Question, rows: Sequence[int]) -> Answer:
     """One tuple as an answer, whatever its rank is, with its reasons."""
     tuples = torch.tensor([rows], device=asking.method.device)
     scores = _scores(asking.method, Batch.of([question]), tuples)
@@ -80,7 +77,7 @@ def _solver(method: Method) -> Solver | None:
     return method.solver if isinstance(method, Search | Hybrid) else None
 
 
-def _weights(asking: Asking, batch: Batch) -> list[Tensor]:
+def _weights(asking: Asker, batch: Batch) -> list[Tensor]:
     """For each free variable, a log weight [E]: lower for entities that no relation was seen with.
 
     What is done to these entities is what the settings of candidates say.
@@ -159,7 +156,7 @@ def _ruled_out(batch: Batch, tuples: Tensor, facts: Facts | None) -> Tensor:
 
 
 def _answers(
-    asking: Asking, question: Question, tuples: Tensor, scores: Tensor
+    asking: Asker, question: Question, tuples: Tensor, scores: Tensor
 ) -> list[tuple[list[int], Answer]]:
     """Tuples as answers with their marks, each with its rows."""
     rows, names = tuples.tolist(), asking.vocabulary
@@ -184,7 +181,7 @@ def _answers(
 
 
 def _explained(
-    asking: Asking, question: Question, answers: Sequence[tuple[list[int], Answer]]
+    asking: Asker, question: Question, answers: Sequence[tuple[list[int], Answer]]
 ) -> list[Answer]:
     """The answers with their reasons, if these are asked for."""
     if asking.explaining is None or not answers:

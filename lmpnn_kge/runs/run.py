@@ -31,7 +31,8 @@ from lmpnn_kge.queries.renumber import renumber_store
 from lmpnn_kge.queries.store import QueryStore
 from lmpnn_kge.query.formula import Formula
 from lmpnn_kge.runs.answer import Answer, AnswerList
-from lmpnn_kge.runs.asking import Asking, Candidates, best_rows, score
+from lmpnn_kge.runs.asker import Candidates
+from lmpnn_kge.runs.asking import Asking, best_rows, score
 from lmpnn_kge.runs.fitting import FittedMethod, Fitting, evaluate_fitted
 from lmpnn_kge.runs.inputs import renumber_queries
 from lmpnn_kge.runs.kept import fit_file, read_results, results_file

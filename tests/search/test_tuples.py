@@ -4,13 +4,11 @@ import itertools
 
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmpnn_kge.errors import QueryError
 from lmpnn_kge.query.explain import Witness
-from lmpnn_kge.query.normal_form import normalise
-from lmpnn_kge.query.patterns import Pattern, parse_pattern
+from lmpnn_kge.query.patterns import parse_pattern
 from lmpnn_kge.search.logic import Logic
 from lmpnn_kge.search.solve import Solver
 from lmpnn_kge.search.tuples import find_tuples, tuple_truth
@@ -19,6 +17,7 @@ from lmpnn_kge.search.witness import find_witnesses
 from ..formulas import ENTITIES, RELATIONS, brute_force_tuples, graphs, numbered, tuple_formulas
 from .dense import DenseTruth
 from .test_solve import VOCABULARY, ByHand
+from .test_solve import query as batch
 
 ids = st.sampled_from(VOCABULARY.entity_ids), st.sampled_from(VOCABULARY.relation_ids)
 LOGIC = Logic("product", "noisy-or")
@@ -32,12 +31,8 @@ def solver(truth, logic=LOGIC):
 
 
 def query(formula):
-    try:
-        normalise(formula)
-    except QueryError:
-        assume(False)
-    pattern = Pattern(formula)
-    return pattern, *map(torch.from_numpy, VOCABULARY.resolve(pattern))
+    pattern, constants, relations = batch(formula)
+    return pattern, constants[0], relations[0]
 
 
 @pytest.mark.parametrize("arity", [2, 3])
