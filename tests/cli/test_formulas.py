@@ -1,6 +1,7 @@
 """The commands that take a formula: limits of time and size, and the names of pictures."""
 
 import json
+from importlib import import_module
 
 import pytest
 
@@ -81,10 +82,8 @@ def test_tuples_are_printed_as_text_csv_and_json(toy_dataset):
     assert table[0] == "id1,label1,id2,label2"
     assert table[1] == "person/ada_voss,Ada Voss,person/jonas_petri,Jonas Petri"
     content = json.loads(cli(*arguments, "--json").stdout)
-    assert [[e["id"] for e in pair] for pair in content["answers"]][0] == [
-        "person/ada_voss",
-        "person/jonas_petri",
-    ]
+    first = [entity["id"] for entity in content["answers"][0]]
+    assert first == ["person/ada_voss", "person/jonas_petri"]
     assert "complete" not in content
     assert cli(*arguments, "--ntriples").stdout.count("mentor_of>") >= 8
     assert '"?1" AS answer1, "?2" AS answer2' in cli(*arguments, "--sql").stdout
@@ -97,7 +96,7 @@ def test_a_limit_that_cuts_is_stated(toy_dataset, monkeypatch):
     assert len(few.stdout.splitlines()) == 2
     assert json.loads(cli(*arguments, "--limit", 2, "--json").stdout)["complete"] is False
     assert "note" not in cli(*arguments, "--limit", 8).stderr
-    monkeypatch.setattr("lmpnn_kge.cli.answer.TUPLES", 3)
+    monkeypatch.setattr(import_module("lmpnn_kge.cli.answer"), "TUPLES", 3)
     assert "only the first 3 answers" in cli(*arguments).stderr
     single = ("answer", FRIENDS, "--dataset", toy_dataset, "--csv")
     assert cli(*single).stdout.splitlines()[0] == "id,label"
