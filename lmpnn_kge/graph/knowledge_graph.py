@@ -233,8 +233,10 @@ class KnowledgeGraph:
             raise QueryError(
                 f"the formula has more than {MAX_TUPLES:,} answers; give a limit to get the first"
             )
-        named = [tuple(self.entity_ids[row] for row in rows) for rows in answers.rows]
-        return [id_ for (id_,) in named] if answers.rows.shape[1] == 1 else named
+        ids, rows = self.entity_ids, answers.rows.tolist()
+        if answers.rows.shape[1] == 1:
+            return [ids[row] for (row,) in rows]
+        return [tuple(ids[row] for row in several) for several in rows]
 
     def answer_frame(self, formula: str | Formula, split: str = "test") -> Any:
         """The same answers as a DataFrame of ids and labels (needs pandas)."""
@@ -242,8 +244,9 @@ class KnowledgeGraph:
 
     def answer_rows(self, formula: str | Formula, split: str = "test") -> Int64s:
         """The rows of the entities that answer a formula with one `?`, in ascending order."""
-        check_single(read_query(formula).formula)
-        return self.answer_tuples(formula, split).rows[:, 0]
+        query = read_query(formula)
+        check_single(query.formula)
+        return self._answers(query, split, None).rows[:, 0]
 
     def answer_tuples(
         self, formula: str | Formula, split: str = "test", limit: int | None = None
@@ -252,7 +255,9 @@ class KnowledgeGraph:
 
         Without a limit, there are at most MAX_TUPLES of them, or all if the formula has one `?`.
         """
-        query = read_query(formula)
+        return self._answers(read_query(formula), split, limit)
+
+    def _answers(self, query: Query, split: str, limit: int | None) -> TupleRows:
         pattern, constants, relations = self._resolve(query)
         every = MAX_TUPLES if len(pattern.free) > 1 else self.num_entities
         most = every if limit is None else limit
