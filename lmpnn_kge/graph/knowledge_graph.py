@@ -224,19 +224,13 @@ class KnowledgeGraph:
         """The ids of the entities that answer a formula: exact answers, nothing is predicted.
 
         The answers of a formula with ?1, ?2, … are tuples of ids. The formula may be a SPARQL
-        query; its LIMIT is applied. limit keeps the first so many answers; without it, a formula
-        with more than MAX_TUPLES tuples is refused. `train` knows the training edges, `valid` also
-        those of valid, and `test` all edges.
+        query; its LIMIT is applied. limit keeps the first so many answers. `train` knows the
+        training edges, `valid` also those of valid, and `test` all edges.
         """
-        answers = self.answer_tuples(formula, split, limit)
-        if limit is None and not answers.complete:
-            raise QueryError(
-                f"the formula has more than {MAX_TUPLES:,} answers; give a limit to get the first"
-            )
-        ids, rows = self.entity_ids, answers.rows.tolist()
-        if answers.rows.shape[1] == 1:
-            return [ids[row] for (row,) in rows]
-        return [tuple(ids[row] for row in several) for several in rows]
+        ids, rows = self.entity_ids, self.answer_tuples(formula, split, limit).rows
+        if rows.shape[1] == 1:
+            return [ids[row] for row in rows[:, 0]]
+        return [tuple(ids[row] for row in several) for several in rows.tolist()]
 
     def answer_frame(self, formula: str | Formula, split: str = "test") -> Any:
         """The same answers as a DataFrame of ids and labels (needs pandas)."""
@@ -251,20 +245,20 @@ class KnowledgeGraph:
     def answer_tuples(
         self, formula: str | Formula, split: str = "test", limit: int | None = None
     ) -> TupleRows:
-        """The rows of the tuples that answer a formula, in ascending order, at most `limit`.
+        """The rows of the first `limit` tuples that answer a formula; without it, of all.
 
-        Without a limit, there are at most MAX_TUPLES of them, or all if the formula has one `?`.
+        QueryError if these are more than MAX_TUPLES.
         """
         return self._answers(read_query(formula), split, limit)
 
     def _answers(self, query: Query, split: str, limit: int | None) -> TupleRows:
         pattern, constants, relations = self._resolve(query)
-        every = MAX_TUPLES if len(pattern.free) > 1 else self.num_entities
-        most = every if limit is None else limit
-        asked = min(most + 1, most + 1 if query.limit is None else query.limit)
-        queries = constants[None], relations[None]
-        rows = self.database.answer(pattern, *queries, split, limit=asked).of(0).astype(np.int64)
-        rows = rows.reshape(len(rows), len(pattern.free))[:asked]
+        most = limit or (MAX_TUPLES if len(pattern.free) > 1 else self.num_entities)
+        asked = min(most + 1, query.limit or most + 1)  # one more shows that there are others
+        found = self.database.answer(pattern, constants[None], relations[None], split, asked).of(0)
+        rows = found.reshape(len(found), len(pattern.free))[:asked].astype(np.int64)
+        if limit is None and len(rows) > most:
+            raise QueryError(f"the formula has more than {most:,} answers; give a limit")
         return TupleRows(rows[:most], complete=len(rows) <= most)
 
     def with_ids(self, formula: str | Formula) -> Formula:
