@@ -93,7 +93,7 @@ class Database:
         columns = self.engine.run(
             Task(
                 statement,
-                [substitute(disjunct, dict(places)) for disjunct in disjuncts],
+                [substitute(disjunct, places) for disjunct in disjuncts],
                 len(answers),
                 {**_named(pattern.constants, constants), **given},
                 _named(pattern.relations, relations),

@@ -5,11 +5,13 @@ They are averaged over the hard answers of each query, then over queries.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from lmpnn_kge.graph.answers import Answers
-from lmpnn_kge.methods.tuple_ranks import Floats, TupleRanks
+from lmpnn_kge.methods.ranks import Floats, TupleRanks
 from lmpnn_kge.methods.type_result import Metrics, TupleResult, TypeResult
 
 HITS = (1, 3, 10)
@@ -55,7 +57,7 @@ def measure_tuples(ranks: TupleRanks, hard: Answers) -> TypeResult:
     )
 
 
-def _over_variables(parts: list[tuple[npt.NDArray[np.float64 | np.bool_], Answers]]) -> float:
+def _over_variables(parts: Sequence[tuple[npt.NDArray[np.float64 | np.bool_], Answers]]) -> float:
     """Average over a variable's answers, the variables with any, and the queries with any.
 
     It is 0 if there is no such query: the number of them is in the result.

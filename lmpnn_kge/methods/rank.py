@@ -20,10 +20,10 @@ from lmpnn_kge.graph.triples import spread_evenly
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.measure import measure, measure_tuples
 from lmpnn_kge.methods.method import Method
-from lmpnn_kge.methods.ranks import Floats, Ranks
+from lmpnn_kge.methods.ranks import Floats, Ranks, TupleRanks
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.methods.surplus import surplus
-from lmpnn_kge.methods.tuple_ranks import TupleRanks, tuple_ranks, with_every_answer_hard
+from lmpnn_kge.methods.tuple_ranks import tuple_ranks, with_every_answer_hard
 from lmpnn_kge.methods.type_result import TypeResult
 from lmpnn_kge.processes import current
 from lmpnn_kge.queries.columns import Queries

@@ -13,12 +13,13 @@ import numpy.typing as npt
 from lmpnn_kge.files import check_file, write_file
 from lmpnn_kge.graph.answers import Answers
 from lmpnn_kge.graph.formats.write_columns import columns_to_bytes, format_of
-from lmpnn_kge.methods.tuple_ranks import Floats, TupleRanks
 from lmpnn_kge.notebook import data_frame
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.question_texts import question_texts
 from lmpnn_kge.queries.store import QueryStore
 from lmpnn_kge.query.formula import Constant
+
+Floats = npt.NDArray[np.float64]
 
 #: The formats of a file of ranks.
 FORMATS = ("parquet", "csv")
@@ -34,6 +35,16 @@ COLUMNS = {
     "score": "DOUBLE",
     "method": "VARCHAR",
 }
+
+
+@dataclass(frozen=True, eq=False)
+class TupleRanks:
+    """The ranks of the hard tuples of some queries, and of their entities."""
+
+    marginal: tuple[tuple[Floats, Answers], ...]  # by variable: of the hard entities of queries
+    entities: Floats  # [m, k]: the filtered rank of each entity of each hard tuple
+    joint: Floats  # [m]
+    scores: Floats  # [m]: the sum of the scores of the entities
 
 
 @dataclass(frozen=True, eq=False)

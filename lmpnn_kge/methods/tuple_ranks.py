@@ -19,25 +19,13 @@ variable, ties count half.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from lmpnn_kge.graph.answers import Answers, Int32s, Int64s, answer_order
+from lmpnn_kge.methods.ranks import Floats, TupleRanks
 from lmpnn_kge.queries.columns import Queries
-
-Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class TupleRanks:
-    """The ranks of the hard tuples of some queries, and of their entities."""
-
-    marginal: tuple[tuple[Floats, Answers], ...]  # by variable: of the hard entities of queries
-    entities: Floats  # [m, k]: the filtered rank of each entity of each hard tuple
-    joint: Floats  # [m]
-    scores: Floats  # [m]: the sum of the scores of the entities
 
 
 def with_every_answer_hard(queries: Queries) -> list[Queries]:
@@ -59,20 +47,19 @@ def tuple_ranks(queries: Queries, ranked: list[tuple[Floats, Floats]]) -> TupleR
     filtered, unfiltered, scores = [], [], []  # of all tuples, for each variable
     marginal = []
     parts = zip(with_every_answer_hard(queries), queries.marginals, ranked, strict=True)
-    for place, (every, about, (ranks, values)) in enumerate(parts):
+    for place, (every, about, (ranks, own_scores)) in enumerate(parts):
         positions = _positions(every.hard, tuples.owners, tuples.values[:, place])
         filtered.append(ranks[positions])
-        unfiltered.append((ranks - 1 + _ahead(every.hard.owners, values))[positions])
-        scores.append(values[positions])
+        unfiltered.append((ranks - 1 + _ahead(every.hard.owners, own_scores))[positions])
+        scores.append(own_scores[positions])
         own = _positions(every.hard, about.hard.owners, about.hard.values)
         marginal.append((ranks[own], about.hard))
     order = tuple_position(np.stack(unfiltered, axis=1))
     # Other answers do not count. With ties, a tuple could have more of them before it than tuples.
     joint = np.maximum(1, 1 + order - _ahead(tuples.owners, -order))
-    owners, values = (
-        np.concatenate([getattr(side, name) for side in (queries.easy, queries.hard)])
-        for name in ("owners", "values")
-    )
+    sides = queries.easy, queries.hard
+    owners = np.concatenate([side.owners for side in sides])
+    values = np.concatenate([side.values for side in sides])
     is_hard = answer_order(owners, values) >= len(queries.easy.values)
     return TupleRanks(
         tuple(marginal),

@@ -80,8 +80,8 @@ def _renumber(queries: Queries, entities: Int64s, relations: Int64s) -> tuple[Qu
 def _renumber_answers(answers: Answers, entities: Int64s) -> Answers:
     """The known answers in their new rows, sorted again."""
     values = entities[answers.values].astype(np.int32)
-    is_known = values >= 0
-    known = replace(answers, values=values).only(is_known if values.ndim == 1 else is_known.all(1))
+    is_known = np.logical_and.reduce(np.atleast_2d(values.T >= 0))  # all entities of a tuple
+    known = replace(answers, values=values).only(is_known)
     order = answer_order(known.owners, known.values)
     costs = None if known.costs is None else known.costs[order]
     return Answers(known.offsets, known.values[order], costs)

@@ -95,16 +95,14 @@ def witness_sql(
     # Several steps read the edges, of which only those of the formula's relations matter.
     compiler.edges = compiler.add(["SELECT s, p, o FROM edges"])
     results = [
-        _witnesses(compiler, substitute(disjunct, dict(answers)), number, limit)
+        _witnesses(compiler, substitute(disjunct, answers), number, limit)
         for number, disjunct in enumerate(disjuncts)
     ]
     union = "\nUNION ALL\n".join(results)
     return f"{_with(compiler)}\n{union}\nORDER BY q, disjunct, place, entities"
 
 
-def answer_constants(
-    constants: Sequence[str], free: Sequence[Variable]
-) -> dict[Variable, Constant]:
+def answer_constants(constants: Sequence[str], free: Sequence[Variable]) -> dict[Term, Term]:
     """The constants that stand for free variables in `witness_sql`: no others have their names."""
     last = max(constants, default="")
     return {variable: Constant(f"{last}{variable}") for variable in free}

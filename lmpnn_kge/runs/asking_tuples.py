@@ -46,9 +46,14 @@ def answer_tuples(asking: Asker, question: Question) -> AnswerList:
     if solver is None:
         tuples = _combined(method, batch, weights)
     else:
-        query = (columns[0] for columns in batch.tensors(method.device))
-        certain = not asking.predicted
-        tuples = find_tuples(solver, batch.pattern, *query, found, weights=weights, certain=certain)
+        tuples = find_tuples(
+            solver,
+            batch.pattern,
+            *_first(batch, method),
+            found,
+            weights=weights,
+            certain=not asking.predicted,
+        )
     scores = _scores(method, batch, tuples)
     facts = None if asking.knowledge is None else asking.knowledge.facts
     offered = ~_ruled_out(batch, tuples, facts) & (scores > IMPOSSIBLE)
@@ -75,6 +80,12 @@ def explain_tuple(asking: Asker, question: Question, rows: Sequence[int]) -> Ans
 
 def _solver(method: Method) -> Solver | None:
     return method.solver if isinstance(method, Search | Hybrid) else None
+
+
+def _first(batch: Batch, method: Method) -> tuple[Tensor, Tensor]:
+    """The constants [c] and relations [r] of a batch of one question."""
+    constants, relations = batch.tensors(method.device)
+    return constants[0], relations[0]
 
 
 def _weights(asking: Asker, batch: Batch) -> list[Tensor]:
@@ -115,8 +126,7 @@ def _scores(method: Method, batch: Batch, tuples: Tensor) -> Tensor:
     """The score of each tuple: the log truth by search, or the mean score of its entities."""
     solver = _solver(method)
     if solver is not None:
-        query = (columns[0] for columns in batch.tensors(method.device))
-        return tuple_truth(solver, batch.pattern, *query, tuples)
+        return tuple_truth(solver, batch.pattern, *_first(batch, method), tuples)
     marginals = _marginals(method, batch)
     own = [scores[rows] for scores, rows in zip(marginals, tuples.unbind(1), strict=True)]
     return torch.stack(own).mean(0)

@@ -21,6 +21,9 @@ from lmpnn_kge.query.formula import Formula, has_negation
 from lmpnn_kge.runs.questions import Batch, Question, atoms_of_answer
 from lmpnn_kge.search.facts import Facts
 
+#: Rows of entities, or of the entities of tuples.
+AnswerRows = Sequence[int | Sequence[int]]
+
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
@@ -82,11 +85,7 @@ class Knowledge:
         return self._mask(known.mask(count)), self._mask(confirmed.mask(count))
 
     def witnesses(
-        self,
-        formula: Formula,
-        answers: Sequence[int] | Sequence[Sequence[int]],
-        limit: int,
-        split: str = "train",
+        self, formula: Formula, answers: AnswerRows, limit: int, split: str = "train"
     ) -> list[list[Witness]]:
         """Up to `limit` ways in which each entity or tuple answers by the edges of a split."""
         there, here = self._there.entities, self._here.entities
@@ -99,7 +98,7 @@ class Knowledge:
             for witnesses in found
         ]
 
-    def answering(self, formula: Formula, answers: Sequence[Sequence[int]], split: str) -> Tensor:
+    def answering(self, formula: Formula, answers: AnswerRows, split: str) -> Tensor:
         """Which tuples [m, k] answer a formula by the edges of a split, [m]."""
         found = [bool(witnesses) for witnesses in self.witnesses(formula, answers, 1, split)]
         return torch.tensor(found, dtype=torch.bool, device=self.device)

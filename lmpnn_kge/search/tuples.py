@@ -12,6 +12,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from lmpnn_kge.query.formula import Term
 from lmpnn_kge.query.normal_form import Conjunct, scoped
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.search.search import make_batch
@@ -27,8 +28,8 @@ def tuple_truth(
 ) -> Tensor:
     """The log truth [m] of tuples [m, k] as answers to a query [c] and [r]."""
     query = make_batch(pattern, constants[None], relations[None])
-    values = dict(zip(pattern.free, tuples.unbind(1), strict=True))
-    batch = query.at(torch.zeros_like(tuples[:, 0]), dict(values))
+    values: dict[Term, Tensor] = dict(zip(pattern.free, tuples.unbind(1), strict=True))
+    batch = query.at(torch.zeros_like(tuples[:, 0]), values)
     disjuncts = map(scoped, pattern.disjuncts)
     return solver.logic.either([solver.solve(d, batch, None)[:, 0] for d in disjuncts])
 

@@ -38,8 +38,8 @@ def find_witnesses(
     found: list[list[tuple[float, Witness]]] = [[] for _ in answers]
     columns = answers.view(len(answers), -1).unbind(1)
     for disjunct in pattern.disjuncts:
-        values = dict(zip(pattern.free, columns, strict=True))
-        batch = query.at(torch.zeros_like(columns[0]), dict(values))
+        values: dict[Term, Tensor] = dict(zip(pattern.free, columns, strict=True))
+        batch = query.at(torch.zeros_like(columns[0]), values)
         for owner, truth, witness in _search(solver, disjunct, batch, count):
             found[owner].append((truth, witness))
     best = (sorted(several, key=lambda pair: -pair[0])[:count] for several in found)

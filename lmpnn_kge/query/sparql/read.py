@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from lmpnn_kge.errors import QueryError, one_line, short
-from lmpnn_kge.query.formula import FREE, Equal, Formula, Not, Or, Variable, conjunction
+from lmpnn_kge.query.formula import FREE, Equal, Formula, Not, Or, Term, Variable, conjunction
 from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, substitute
 from lmpnn_kge.query.sparql.conjuncts import conjunct_formula, simplified, with_plain_names
 from lmpnn_kge.query.sparql.refusals import refusal, refused_node
@@ -159,8 +159,9 @@ def _columns(query: Any) -> list[Variable]:
 def _asking_for(asked: dict[Variable, Variable], match: Conjunct) -> Conjunct:
     """A match whose answers are free variables, which it does not bind."""
     # SPARQL has variables such as ?1 for some entity, too.
-    others = {v: Variable(f"x{v.name}'") for v in match.bound if v.is_free and v not in asked}
-    renamed = substitute(match, {**others, **asked})
+    names: dict[Term, Term] = {v: Variable(f"x{v.name}'") for v in match.bound if v.is_free}
+    names.update(asked.items())
+    renamed = substitute(match, names)
     return replace(renamed, bound=tuple(v for v in renamed.bound if v not in asked.values()))
 
 
