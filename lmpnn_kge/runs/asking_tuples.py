@@ -41,10 +41,9 @@ def answer_tuples(asking: Asker, question: Question) -> AnswerList:
     count, solver = question.most(asking.k), _solver(method)
     weights = _weights(asking, batch)
     found = max(FOUND, FOUND_PER_ANSWER * count)
-    if solver is None and asking.predicted:  # the best may all be known
-        found = COMBINED
     if solver is None:
         tuples = _combined(method, batch, weights)
+        found = COMBINED if asking.predicted else found  # the best may all be known
     else:
         tuples = find_tuples(
             solver,
@@ -56,7 +55,9 @@ def answer_tuples(asking: Asker, question: Question) -> AnswerList:
         )
     scores = _scores(method, batch, tuples)
     facts = None if asking.knowledge is None else asking.knowledge.facts
-    offered = ~_ruled_out(batch, tuples, facts) & (scores > IMPOSSIBLE)
+    offered = ~_ruled_out(batch, tuples, facts)
+    if solver is not None:
+        offered &= scores > IMPOSSIBLE
     tuples, scores = tuples[offered], scores[offered]
     weight = sum(own[column] for own, column in zip(weights, tuples.unbind(1), strict=True))
     order = (scores + weight).argsort(descending=True, stable=True)[:found]
