@@ -176,7 +176,7 @@ def job() -> Iterator[Processes]:
         # The launcher keeps its store when it restarts the processes, with the addresses of those
         # that have ended: a new process would wait for them.
         attempt = f"{os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)} of {count}"
-        store = dist.PrefixStore(attempt, shared)
+        store = dist.distributed_c10d.PrefixStore(attempt, shared)
         dist.init_process_group(
             "cpu:gloo,cuda:nccl" if with_gpus else "gloo",
             store=store,

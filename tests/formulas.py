@@ -24,9 +24,10 @@ ENTITIES, RELATIONS = 4, 2
 names = st.text(min_size=1, max_size=6)
 
 
-def formulas(entity_names=names, relation_names=names, leaves: int = 5):
-    """Formulas about `?`, up to three other variables and some entities."""
-    variable = st.sampled_from([FREE, FREE, FREE, Variable("x"), Variable("y"), Variable("z")])
+def formulas(entity_names=names, relation_names=names, leaves: int = 5, free=(FREE,)):
+    """Formulas about `?` or other free variables, up to three bound ones and some entities."""
+    bound = [Variable("x"), Variable("y"), Variable("z")]
+    variable = st.sampled_from([*free, *free, *free, *bound])
     term = variable | st.builds(Constant, entity_names)
     atom = st.builds(Atom, relation_names, term, term)
     literal = atom | atom | atom | st.builds(Equal, term, term)
@@ -41,6 +42,25 @@ def formulas(entity_names=names, relation_names=names, leaves: int = 5):
     )
 
 
+def numbered(arity: int) -> tuple[Variable, ...]:
+    """The free variables ?1, ?2, …"""
+    return tuple(Variable(str(number)) for number in range(1, arity + 1))
+
+
+def tuple_formulas(entity_names, relation_names, arity: int):
+    """Formulas about several free variables, which conditions of any kind connect."""
+    free = numbered(arity)
+
+    def link(one: Variable, other: Variable):
+        atom = st.builds(Atom, relation_names, st.just(one), st.just(other))
+        return atom | atom | st.builds(Not, atom) | st.just(Not(Equal(one, other)))
+
+    links = [link(*ends) for ends in itertools.pairwise(free)]
+    rest = formulas(entity_names, relation_names, 3, free)
+    part = st.tuples(*links, rest).map(And)
+    return part | part | st.tuples(part, part).map(Or)
+
+
 graphs = st.sets(
     st.tuples(
         st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1), st.integers(0, ENTITIES - 1)
@@ -53,6 +73,17 @@ def brute_force(formula: Formula, triples: set[tuple[int, int, int]]) -> list[in
     """The answers by definition: entities are named e0, e1, …, relations r0, r1, …"""
     inside = {term for term in terms(formula) if isinstance(term, Variable)} - {FREE}
     return [entity for entity in range(ENTITIES) if holds(formula, {FREE: entity}, inside, triples)]
+
+
+def brute_force_tuples(formula: Formula, triples: set[tuple[int, int, int]], arity: int):
+    """The answers of a formula about ?1, ?2, … by definition."""
+    free = numbered(arity)
+    inside = {term for term in terms(formula) if isinstance(term, Variable)}.difference(free)
+    return [
+        chosen
+        for chosen in itertools.product(range(ENTITIES), repeat=arity)
+        if holds(formula, dict(zip(free, chosen, strict=True)), inside, triples)
+    ]
 
 
 def holds(

@@ -6,7 +6,7 @@ import numpy as np
 
 from lmpnn_kge.graph.answers import Answers
 from lmpnn_kge.queries.columns import Queries
-from lmpnn_kge.query.patterns import Pattern
+from lmpnn_kge.query.patterns import Pattern, named_patterns
 
 
 def answers(sets: Sequence[Sequence[int]], costs: Sequence[int] | None = None) -> Answers:
@@ -16,6 +16,17 @@ def answers(sets: Sequence[Sequence[int]], costs: Sequence[int] | None = None) -
         np.array([entity for found in sets for entity in sorted(found)], np.int32),
         None if costs is None else np.array(costs, np.int32),
     )
+
+
+def patterns(*tuples: str) -> dict[str, Pattern]:
+    """The types with one free variable, and some others about each of their variables."""
+    every = named_patterns()
+    single = {name: pattern for name, pattern in every.items() if len(pattern.free) == 1}
+    return single | {
+        f"{name} {variable}": every[name].about(variable)
+        for name in tuples
+        for variable in every[name].free
+    }
 
 
 def queries(pattern: Pattern, count: int, entities: int, relations: int, seed: int = 0) -> Queries:

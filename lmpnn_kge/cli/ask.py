@@ -26,7 +26,7 @@ from lmpnn_kge.files import check_target, write_file
 
 if TYPE_CHECKING:
     from lmpnn_kge.runs.answer import AnswerList
-    from lmpnn_kge.runs.asking import Candidates
+    from lmpnn_kge.runs.asker import Candidates
 
 #: The columns of machine-readable output.
 COLUMNS = ("question", "id", "label", "score", "probability", "known", "confirmed", "mark")
@@ -125,7 +125,7 @@ def ask(
 ) -> None:
     """Answer a FORMULA such as 'borders(Germany, ?) & !currency(?, Euro)' with RUN.
 
-    The formula may also be a SPARQL query that selects one variable.
+    A formula with ?1, ?2, … asks for tuples. It may also be a SPARQL query.
 
     The figure before an answer is its probability, or its score if the method has none: of the
     answers that are given 30 %, about 30 % hold. What hybrid and search need is fitted on valid
@@ -250,6 +250,9 @@ def _records(answers: AnswerList) -> Iterator[dict[str, Any]]:
     for answer in answers:
         record = {"question": answers.question, **vars(answer), "mark": answer.mark}
         record["reasons"] = [reason.to_json() for reason in answer.reasons]
+        record["entities"] = [vars(entity) for entity in answer.entities]
+        if not answer.entities:
+            del record["entities"]
         if not math.isfinite(answer.score):  # a truth of 0 has the score -inf, which JSON lacks
             record["score"] = None
         yield record

@@ -15,7 +15,7 @@ from lmpnn_kge.cli.options import check_svg, out_option
 def draw(formula: str, out: str) -> None:
     """Draw the query graph of a FORMULA, or of a query type such as 2in, as SVG.
 
-    The formula may also be a SPARQL query that selects one variable.
+    The formula may also be a SPARQL query.
     """
     from lmpnn_kge.files import write_file
     from lmpnn_kge.query.draw import draw as draw_svg

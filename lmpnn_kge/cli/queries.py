@@ -214,7 +214,8 @@ def _print_samples(samples: list[dict[str, Any]]) -> None:
         for side in ("easy", "hard"):
             if names := sample[side]:
                 more = f", … ({len(names)} in all)" if len(names) > 10 else ""
-                click.echo(f"  {side}  {printable(', '.join(names[:10]))}{more}")
+                shown = [n if isinstance(n, str) else f"({', '.join(n)})" for n in names[:10]]
+                click.echo(f"  {side}  {printable(', '.join(shown))}{more}")
 
 
 def _print_notes(notes: list[str]) -> None:

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 @click.option(
     "--types",
     metavar="NAME,NAME,…",
-    help="Sample only these types: BetaE types such as 2p, EFO-1 types or your own.",
+    help="Sample only these types: BetaE types such as 2p, EFO-1 types, EFO-k types such as 2f-p, "
+    "or your own.",
 )
 @click.option(
     "--patterns",

@@ -16,7 +16,7 @@ from lmpnn_kge.errors import printable
     help="Graph, a folder or a file of triples: labels are replaced by ids, and names checked.",
 )
 def translate(query: str, dataset: str | None) -> None:
-    """Print a formula as SPARQL, or a SPARQL query that selects one variable as a formula.
+    """Print a formula as SPARQL, or a SPARQL SELECT query as a formula.
 
     Both have the same answers over the same triples. In SPARQL, a name that is an IRI stands for
     itself. Any other name is an IRI that begins with kge:, such as <kge:South%20Sudan>.

@@ -13,10 +13,9 @@ from lmpnn_kge.graph.answers import Answers
 from lmpnn_kge.graph.engine import Engine, Ints, Task
 from lmpnn_kge.graph.triples import SPLITS
 from lmpnn_kge.query.explain import Witness
-from lmpnn_kge.query.formula import FREE
-from lmpnn_kge.query.normal_form import normalise, substitute
+from lmpnn_kge.query.normal_form import substitute
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.query.sql import answer_constant, pattern_sql, witness_sql
+from lmpnn_kge.query.sql import answer_column, answer_constants, pattern_sql, witness_sql
 
 #: Combinations of entities that a statement may try if no edge limits them.
 MAX_COMBINATIONS = 1e9
@@ -30,10 +29,20 @@ class Database:
     entities: int
 
     def answer(
-        self, pattern: Pattern, constants: Ints, relations: Ints, split: str = "test"
+        self,
+        pattern: Pattern,
+        constants: Ints,
+        relations: Ints,
+        split: str = "test",
+        limit: int | None = None,
     ) -> Answers:
-        """Answer queries of a pattern, given by their constants [n, c] and relations [n, r]."""
-        return self._run(pattern, constants, relations, level_of(split), None)
+        """Answer queries of a pattern, given by their constants [n, c] and relations [n, r].
+
+        limit keeps only the first so many answers of each query, if they are tuples.
+        """
+        if len(pattern.free) == 1:  # no more than there are entities
+            limit = None
+        return self._run(pattern, constants, relations, level_of(split), None, limit)
 
     def write_answers(
         self,
@@ -43,7 +52,10 @@ class Database:
         folder: str,
         split: str = "test",
     ) -> None:
-        """The same answers as Parquet files in a new folder: the number of the query q, answer."""
+        """The same answers as Parquet files in a new folder: the number of the query q, answer.
+
+        Tuples are in the columns answer1, answer2, ….
+        """
         self.engine.write(self._task(pattern, constants, relations, level_of(split), None), folder)
 
     def missing_edges(
@@ -63,10 +75,12 @@ class Database:
     ) -> list[list[Witness]]:
         """Up to `limit` witnesses for each of n answers, by the edges of a split.
 
-        Answer [n] i answers the query that constants [n, c] and relations [n, r] have in row i. An
-        entity that does not answer its query has no witness. The order is always the same.
+        Answer [n] i, or [n, k] of tuples, answers the query that constants [n, c] and relations
+        [n, r] have in row i. What does not answer its query has no witness. The order is always
+        the same.
         """
-        disjuncts = normalise(pattern.formula)
+        disjuncts, free = pattern.disjuncts, pattern.free
+        columns_of_answers = answers.reshape(len(answers), len(free)).T
         statement = witness_sql(
             disjuncts,
             pattern.constants,
@@ -74,13 +88,14 @@ class Database:
             limit=limit,
             max_ranging=self._max_ranging(len(answers)),
         )
-        answer = answer_constant(pattern.constants)
+        places = answer_constants(pattern.constants, free)
+        given = {c.name: a for c, a in zip(places.values(), columns_of_answers, strict=True)}
         columns = self.engine.run(
             Task(
                 statement,
-                [substitute(disjunct, {FREE: answer}) for disjunct in disjuncts],
+                [substitute(disjunct, places) for disjunct in disjuncts],
                 len(answers),
-                {**_named(pattern.constants, constants), answer.name: answers},
+                {**_named(pattern.constants, constants), **given},
                 _named(pattern.relations, relations),
                 level_of(split),
             )
@@ -89,9 +104,9 @@ class Database:
         found = (columns[name].tolist() for name in ("q", "disjunct", "entities"))
         for query, number, entities in zip(*found, strict=True):
             if len(witnesses[query]) < limit:
-                values = map(int, entities)
-                bound = dict(zip(disjuncts[number].bound, values, strict=True))
-                witness = Witness(disjuncts[number], {FREE: int(answers[query]), **bound})
+                variables = (*free, *disjuncts[number].bound)
+                values = map(int, (*columns_of_answers[:, query], *entities))
+                witness = Witness(disjuncts[number], dict(zip(variables, values, strict=True)))
                 witnesses[query].append(witness)
         return witnesses
 
@@ -102,8 +117,11 @@ class Database:
         relations: Ints,
         level: int,
         observed: int | None,
+        limit: int | None = None,
     ) -> Answers:
-        found = self.engine.run(self._task(pattern, constants, relations, level, observed))
+        found = self.engine.run(self._task(pattern, constants, relations, level, observed, limit))
+        if len(pattern.free) > 1:
+            return _tuples(found, pattern, len(constants))
         # Query and answer in one number: 32 bits sort twice as fast as 64.
         width = np.int32 if len(constants) * self.entities < 2**31 else np.int64
         keys = found["q"].astype(width) * width(self.entities) + found["answer"]
@@ -127,15 +145,17 @@ class Database:
         relations: Ints,
         level: int,
         observed: int | None,
+        limit: int | None = None,
     ) -> Task:
         statement = pattern_sql(
             pattern,
             priced=observed is not None,
             max_ranging=self._max_ranging(len(constants)),
+            limit=limit,
         )
         return Task(
             statement,
-            normalise(pattern.formula),
+            pattern.disjuncts,
             len(constants),
             _named(pattern.constants, constants),
             _named(pattern.relations, relations),
@@ -147,6 +167,20 @@ class Database:
     def _max_ranging(self, queries: int) -> int:
         """The number of variables that may range over all entities."""
         return int(math.log(MAX_COMBINATIONS / max(1, queries), max(2, self.entities)))
+
+
+def _tuples(found: dict[str, Ints], pattern: Pattern, queries: int) -> Answers:
+    """The rows of a statement as answers that are tuples, each once, with its least cost."""
+    columns = [found["q"], *(found[answer_column(variable)] for variable in pattern.free)]
+    costs = found.get("cost")
+    order = np.lexsort((*([] if costs is None else [costs]), *columns[::-1]))
+    rows = np.stack(columns, axis=1)[order]
+    first = np.ones(len(rows), bool)
+    first[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    rows = rows[first]
+    offsets = np.searchsorted(rows[:, 0], np.arange(queries + 1))
+    kept = None if costs is None else costs[order][first].astype(np.int32)
+    return Answers(offsets, rows[:, 1:].astype(np.int32), kept)
 
 
 def _named(names: Sequence[str], columns: Ints) -> dict[str, Ints]:

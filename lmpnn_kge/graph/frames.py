@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,14 @@ def triples_frame(names: Vocabulary, splits: Mapping[str, Triples]) -> Any:
     return data_frame(frame | {"split": np.repeat(np.array([*splits], object), sizes)})
 
 
-def entities_frame(names: Vocabulary, rows: Sequence[int]) -> Any:
-    """The columns id and label of some entities; the label is the id if there is none."""
-    return data_frame(
-        {"id": [names.entity_ids[row] for row in rows], "label": [names.label(r) for r in rows]}
-    )
+def tuples_frame(names: Vocabulary, tuples: Triples) -> Any:
+    """The columns id and label of entities [m, 1], or id1, label1, id2, … of tuples [m, k].
+
+    The label is the id if there is none.
+    """
+    columns: dict[str, list[str]] = {}
+    for place, rows in enumerate(tuples.T.tolist(), 1):
+        number = "" if tuples.shape[1] == 1 else place
+        columns[f"id{number}"] = [names.entity_ids[row] for row in rows]
+        columns[f"label{number}"] = [names.label(row) for row in rows]
+    return data_frame(columns)

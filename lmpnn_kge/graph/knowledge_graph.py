@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lmpnn_kge.errors import DatasetError, choices, short
+from lmpnn_kge.errors import DatasetError, QueryError, choices, short
 from lmpnn_kge.files import atomic_folder
-from lmpnn_kge.graph.answers import Mask
+from lmpnn_kge.graph.answers import MAX_TUPLES, Mask, TupleRows
 from lmpnn_kge.graph.database import Database, level_of
 from lmpnn_kge.graph.describe import describe_graph
 from lmpnn_kge.graph.engine import DEFAULT, EngineOptions
@@ -28,7 +28,7 @@ from lmpnn_kge.graph.formats.named import MAKE_ONE
 from lmpnn_kge.graph.formats.reading import read_options
 from lmpnn_kge.graph.formats.sources import read_source
 from lmpnn_kge.graph.formats.streams import STDIN
-from lmpnn_kge.graph.frames import entities_frame, triples_frame
+from lmpnn_kge.graph.frames import triples_frame, tuples_frame
 from lmpnn_kge.graph.hold_out import SHARE, hold_out
 from lmpnn_kge.graph.profile import GraphProfile
 from lmpnn_kge.graph.triples import SPLITS, Triples
@@ -37,8 +37,7 @@ from lmpnn_kge.once import once
 from lmpnn_kge.query.explain import Witness, explain
 from lmpnn_kge.query.formula import Atom, Formula, Variable
 from lmpnn_kge.query.negations import denials
-from lmpnn_kge.query.normal_form import normalise
-from lmpnn_kge.query.parser import Query, read_query
+from lmpnn_kge.query.parser import Query, check_arity, check_single, read_query
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.query.reason import Reason
 
@@ -219,24 +218,48 @@ class KnowledgeGraph:
         engine = open_engine(self.engine, *self.edges, entities, self.num_relations)
         return Database(engine, entities)
 
-    def answer(self, formula: str | Formula, split: str = "test") -> list[str]:
+    def answer(
+        self, formula: str | Formula, split: str = "test", limit: int | None = None
+    ) -> list[Any]:
         """The ids of the entities that answer a formula: exact answers, nothing is predicted.
 
-        The formula may be a SPARQL query that selects one variable; its LIMIT is applied. `train`
-        knows the training edges, `valid` also those of valid, and `test` all edges.
+        The answers of a formula with ?1, ?2, … are tuples of ids. The formula may be a SPARQL
+        query; its LIMIT is applied. limit keeps the first so many answers. `train` knows the
+        training edges, `valid` also those of valid, and `test` all edges.
         """
-        return [self.entity_ids[row] for row in self.answer_rows(formula, split)]
+        ids, rows = self.entity_ids, self.answer_tuples(formula, split, limit).rows
+        if rows.shape[1] == 1:
+            return [ids[row] for row in rows[:, 0]]
+        return [tuple(ids[row] for row in several) for several in rows.tolist()]
 
     def answer_frame(self, formula: str | Formula, split: str = "test") -> Any:
         """The same answers as a DataFrame of ids and labels (needs pandas)."""
-        return entities_frame(self.vocabulary, self.answer_rows(formula, split).tolist())
+        return tuples_frame(self.vocabulary, self.answer_tuples(formula, split).rows)
 
     def answer_rows(self, formula: str | Formula, split: str = "test") -> Int64s:
-        """The rows of the entities that answer a formula, in ascending order."""
+        """The rows of the entities that answer a formula with one `?`, in ascending order."""
         query = read_query(formula)
+        check_single(query.formula)
+        return self._answers(query, split, None).rows[:, 0]
+
+    def answer_tuples(
+        self, formula: str | Formula, split: str = "test", limit: int | None = None
+    ) -> TupleRows:
+        """The rows of the first `limit` tuples that answer a formula; without it, of all.
+
+        QueryError if these are more than MAX_TUPLES.
+        """
+        return self._answers(read_query(formula), split, limit)
+
+    def _answers(self, query: Query, split: str, limit: int | None) -> TupleRows:
         pattern, constants, relations = self._resolve(query)
-        rows = self.database.answer(pattern, constants[None], relations[None], split).of(0)
-        return rows[: query.limit].astype(np.int64)
+        most = limit or (MAX_TUPLES if len(pattern.free) > 1 else self.num_entities)
+        asked = min(most + 1, query.limit or most + 1)  # one more shows that there are others
+        found = self.database.answer(pattern, constants[None], relations[None], split, asked).of(0)
+        rows = found.reshape(len(found), len(pattern.free))[:asked].astype(np.int64)
+        if limit is None and len(rows) > most:
+            raise QueryError(f"the formula has more than {most:,} answers; give a limit")
+        return TupleRows(rows[:most], complete=len(rows) <= most)
 
     def with_ids(self, formula: str | Formula) -> Formula:
         """A formula or SPARQL query with the ids of all its names, some of which may be labels."""
@@ -256,7 +279,7 @@ class KnowledgeGraph:
     ) -> Mask:
         """`refuted_rows` for queries [n, c] and [n, r] of a pattern, as a mask [n, E]."""
         refuted = np.ones((len(constants), self.num_entities), bool)
-        for disjunct in normalise(pattern.formula):
+        for disjunct in pattern.disjuncts:
             by_disjunct = np.zeros_like(refuted)
             for denied in denials(disjunct):
                 part, entities, edges = pattern.part(denied)
@@ -268,14 +291,14 @@ class KnowledgeGraph:
     def witnesses(
         self,
         formula: str | Formula,
-        rows: Sequence[int] | Int64s,
+        rows: Sequence[int] | Sequence[Sequence[int]] | Int64s,
         split: str = "train",
         limit: int = 1,
     ) -> list[list[Witness]]:
-        """For each entity, up to `limit` assignments of variables by which it answers a formula.
+        """For each answer, up to `limit` assignments of variables by which it answers a formula.
 
-        All their edges are edges of the split, and none of the edges that the formula denies is. An
-        entity that does not answer the formula has none.
+        Answers are rows of entities [n], or of tuples [n, k]. All edges are edges of the split, and
+        none of the edges that the formula denies is. What does not answer the formula has none.
         """
         pattern, constants, relations = self._resolve(read_query(formula))
         answers = np.asarray(rows, np.int64)
@@ -292,7 +315,8 @@ class KnowledgeGraph:
         """The edges by which entities answer a formula: one way for each answer, each edge once."""
         edges: dict[tuple[int, int, int], None] = {}
         names = self.vocabulary
-        for witnesses in self.witnesses(formula, self.answer_rows(formula, split), split):
+        answers = self.answer_tuples(formula, split).rows
+        for witnesses in self.witnesses(formula, answers, split):
             for witness in witnesses:
                 for literal in witness.disjunct.literals:
                     if isinstance(literal.atom, Atom) and not literal.negated:
@@ -306,11 +330,17 @@ class KnowledgeGraph:
         return np.array([*edges], np.int64).reshape(-1, 3)
 
     def explain(
-        self, formula: str | Formula, entity: str, split: str = "train", limit: int = 1
+        self,
+        formula: str | Formula,
+        entity: str | Sequence[str],
+        split: str = "train",
+        limit: int = 1,
     ) -> list[Reason]:
-        """Why an entity (an id or a label) answers a formula, by known edges only."""
-        row = self.vocabulary.entity(entity)
-        (witnesses,) = self.witnesses(formula, [row], split, limit)
+        """Why an entity (an id or a label), or a tuple, answers a formula, by known edges only."""
+        names = [entity] if isinstance(entity, str) else entity
+        check_arity(read_query(formula).formula, names)
+        rows = [[self.vocabulary.entity(name) for name in names]]
+        (witnesses,) = self.witnesses(formula, rows, split, limit)
         return explain(witnesses, self.vocabulary, lambda edges: self.holds(edges, split))
 
     def _resolve(self, query: Query) -> tuple[Pattern, Int64s, Int64s]:

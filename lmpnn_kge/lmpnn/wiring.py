@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal
 
 from lmpnn_kge.deadline import check_time
-from lmpnn_kge.query.formula import FREE, Constant, Term
+from lmpnn_kge.query.formula import Constant, Term
 from lmpnn_kge.query.graph import QueryGraph, query_graphs
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.settings.kinds import ConstantsMode, UnionMode
@@ -47,7 +47,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Wiring:
-    """The plan for a query graph; the first node of the last layer is the free variable."""
+    """The plan for a query graph; the only node of the last layer is the variable answered."""
 
     inputs: tuple[InputNode, ...]
     layers: tuple[Layer, ...]
@@ -61,7 +61,7 @@ def wire(
     constants: ConstantsMode = "updated",
 ) -> tuple[Wiring, ...]:
     """The wiring of each disjunct; depth_shift adds layers to the L that its graph needs."""
-    graphs = query_graphs(pattern.formula, merge=union == "merge")
+    graphs = query_graphs(pattern.formula, merge=union == "merge", focus=pattern.focus)
     return tuple(wire_graph(graph, pattern, depth_shift, constants) for graph in graphs)
 
 
@@ -99,7 +99,7 @@ def wire_graph(
 def _input(term: Term, pattern: Pattern) -> InputNode:
     if isinstance(term, Constant):
         return pattern.constants.index(term.name)
-    return "free" if term == FREE else "bound"
+    return "free" if term.is_free else "bound"
 
 
 def _hoistable(first: Layer, inputs: Sequence[InputNode]) -> Iterator[Message]:

@@ -18,7 +18,7 @@ from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.messages import EQUAL, ScoreType
 from lmpnn_kge.methods.fuzzy import TNorm, conjoin, disjoin
 from lmpnn_kge.query.formula import FREE, Atom, Constant, Variable
-from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, normalise, scoped
+from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, scoped
 from lmpnn_kge.query.patterns import Pattern
 
 #: The margin of a distance is the mean distance of the NEAR-th entity in random QUESTIONS.
@@ -107,7 +107,7 @@ class Fuzzy:
         """The disjuncts of queries [n, c] and [n, r]."""
         rows = {Constant(name): constants[:, i] for i, name in enumerate(pattern.constants)}
         ids = {name: relations[:, i] for i, name in enumerate(pattern.relations)}
-        disjuncts = map(scoped, normalise(pattern.formula))
+        disjuncts = map(scoped, pattern.disjuncts)
         return [self._clause(conjunct, len(constants), rows, ids) for conjunct in disjuncts]
 
     def _clause(

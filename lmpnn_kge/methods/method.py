@@ -29,4 +29,4 @@ class Method(Protocol):
         """The device that queries are expected on."""
 
     def answer(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Scores:
-        """Answer queries [n, c] and [n, r] of one pattern."""
+        """Answer queries [n, c] and [n, r] of one pattern, about one variable (`Pattern.about`)."""

@@ -11,20 +11,22 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from lmpnn_kge.errors import RunError
-from lmpnn_kge.graph.answers import Answers, Int64s
+from lmpnn_kge.graph.answers import Int64s
 from lmpnn_kge.graph.triples import spread_evenly
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
+from lmpnn_kge.methods.measure import measure, measure_tuples
 from lmpnn_kge.methods.method import Method
-from lmpnn_kge.methods.ranks import Floats, Ranks
-from lmpnn_kge.methods.results import Results, TypeResult
+from lmpnn_kge.methods.ranks import Floats, Ranks, TupleRanks
+from lmpnn_kge.methods.results import Results
 from lmpnn_kge.methods.streamed import rank_streamed
 from lmpnn_kge.methods.surplus import surplus
+from lmpnn_kge.methods.tuple_ranks import tuple_ranks, with_every_answer_hard
+from lmpnn_kge.methods.type_result import TypeResult
 from lmpnn_kge.processes import current
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.store import QueryStore
@@ -37,8 +39,6 @@ CHUNK_SCORES, CACHE_SCORES = 2**22, 2**20
 
 #: With more entities, scores of all entities are held for so few queries that blocks are faster.
 MANY = 2**19
-
-HITS = (1, 3, 10)
 
 
 def evaluate_split(
@@ -62,17 +62,15 @@ def rank_split(
 ) -> Ranks:
     """The ranks that `evaluate_split` averages, under the name of the method."""
     queries = _with_hard_answers(store, split, limit)
-    listener.begin("evaluating", sum(map(len, queries.values())))
-    ranked = rank_types(method, queries, listener)
+    ranked, tuples = _rank_all(method, queries, listener)
     values = {n: ranks for n, (ranks, _) in ranked.items()}
-    return Ranks(store, split, name, queries, values, {n: s for n, (_, s) in ranked.items()})
+    scores = {n: scores for n, (_, scores) in ranked.items()}
+    return Ranks(store, split, name, queries, values, scores, tuples)
 
 
 def average(ranks: Ranks) -> Results:
     """The metrics of ranks, by query type."""
-    hard = {name: queries.hard for name, queries in ranks.queries.items()}
-    types = {name: measure(values, hard[name]) for name, values in ranks.values.items()}
-    return Results(ranks.split, types)
+    return Results(ranks.split, _measure_all(ranks.queries, ranks.values, ranks.tuples))
 
 
 def _with_hard_answers(store: QueryStore, split: str, limit: int | None) -> dict[str, Queries]:
@@ -92,32 +90,49 @@ def evaluate(
 ) -> Results:
     """The results of a method on queries by type; types without hard answers are left out."""
     ranked = {name: group for name, group in queries.items() if len(group.hard.values)}
-    listener.begin("evaluating", sum(len(group.ranked) for group in ranked.values()))
-    ranks = rank_types(method, ranked, listener)
-    return Results(split, {name: measure(ranks[name][0], ranked[name].hard) for name in ranked})
+    ranks, tuples = _rank_all(method, ranked, listener)
+    values = {name: each for name, (each, _) in ranks.items()}
+    return Results(split, _measure_all(ranked, values, tuples))
 
 
-def measure(ranks: Floats, hard: Answers) -> TypeResult:
-    """The metrics of one query type, from the rank of every hard answer."""
-    by_missing = {}
-    for cost in () if hard.costs is None else np.unique(hard.costs).tolist():
-        chosen = hard.costs == cost
-        mrr = _average(1 / ranks[chosen], hard.only(chosen))
-        by_missing[cost] = mrr, int(chosen.sum())
-    return TypeResult(
-        _average(1 / ranks, hard),
-        {k: _average(ranks <= k, hard) for k in HITS},
-        int((hard.counts > 0).sum()),
-        by_missing,
-    )
+def _rank_all(
+    method: Method, queries: Mapping[str, Queries], listener: Listener
+) -> tuple[dict[str, tuple[Floats, Floats]], dict[str, TupleRanks]]:
+    """The ranks and scores of all types, and those of types whose answers are tuples.
+
+    Of such a type, each free variable is ranked by itself.
+    """
+    asked: dict[str, dict[str, Queries]] = {}
+    for name, group in queries.items():
+        free = group.pattern.free
+        if len(free) == 1:
+            asked[name] = {name: group}
+        else:
+            parts = zip(free, with_every_answer_hard(group), strict=True)
+            asked[name] = {f"{name} {variable}": part for variable, part in parts}
+    every = {part: group for parts in asked.values() for part, group in parts.items()}
+    listener.begin("evaluating", sum(len(group.ranked) for group in every.values()))
+    ranked = rank_types(method, every, listener)
+    tuples = {
+        name: tuple_ranks(queries[name], [ranked[part] for part in parts])
+        for name, parts in asked.items()
+        if len(parts) > 1
+    }
+    joint = {name: (ranks.joint, ranks.scores) for name, ranks in tuples.items()}
+    return {name: joint[name] if name in joint else ranked[name] for name in queries}, tuples
 
 
-def _average(values: npt.NDArray[np.float64 | np.bool_], answers: Answers) -> float:
-    """Average over the answers of each query that has any, then over those queries."""
-    counts = answers.counts
-    sums = np.bincount(answers.owners, values, minlength=len(answers))
-    having = counts > 0
-    return float((sums[having] / counts[having]).mean()) if having.any() else float("nan")
+def _measure_all(
+    queries: Mapping[str, Queries],
+    values: Mapping[str, Floats],
+    tuples: Mapping[str, TupleRanks],
+) -> dict[str, TypeResult]:
+    return {
+        name: measure_tuples(tuples[name], group.hard)
+        if name in tuples
+        else measure(values[name], group.hard)
+        for name, group in queries.items()
+    }
 
 
 def rank_types(

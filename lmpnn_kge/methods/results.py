@@ -5,7 +5,6 @@ Nothing here needs torch, so that reports can be made without it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from lmpnn_kge.errors import CalibrationError, RunError, one_line, short
 from lmpnn_kge.methods.calibration import Reliability
 from lmpnn_kge.methods.origin import Origin
 from lmpnn_kge.methods.text_table import Table, percent
+from lmpnn_kge.methods.type_result import Metrics, TypeResult, fraction, mapping
 from lmpnn_kge.notebook import data_frame, html_paragraphs, html_table
 from lmpnn_kge.query.patterns import NEGATIVE, POSITIVE, ordered
 
@@ -22,45 +22,6 @@ AVERAGES = {"A_P": POSITIVE, "A_N": NEGATIVE}
 
 #: Fractions by query type or average.
 Values = Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class TypeResult:
-    """The metrics of one query type, as fractions."""
-
-    mrr: float
-    hits: Mapping[int, float]
-    queries: int
-    by_missing: Mapping[int, tuple[float, int]]  # missing edges -> MRR, number of hard answers
-
-    def to_json(self) -> dict[str, object]:
-        return {
-            "mrr": self.mrr,
-            **{f"hits@{k}": value for k, value in self.hits.items()},
-            "queries": self.queries,
-            "missing_edges": {
-                str(edges): {"mrr": mrr, "answers": answers}
-                for edges, (mrr, answers) in self.by_missing.items()
-            },
-        }
-
-    @classmethod
-    def from_json(cls, content: object) -> TypeResult:
-        """Read what `to_json` returned; KeyError or ValueError if it is something else."""
-        fields = _mapping(content)
-        hits = {key.removeprefix("hits@"): fields[key] for key in fields if key.startswith("hits@")}
-        missing = {
-            int(edges): _mapping(part) for edges, part in _mapping(fields["missing_edges"]).items()
-        }
-        return cls(
-            _fraction(fields["mrr"]),
-            {int(k): _fraction(value) for k, value in hits.items()},
-            _count(fields["queries"]),
-            {
-                edges: (_fraction(part["mrr"]), _count(part["answers"]))
-                for edges, part in missing.items()
-            },
-        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,6 +90,18 @@ class Results:
         }
         return _turned(by_type)
 
+    @property
+    def tuples(self) -> dict[str, dict[str, float]]:
+        """Multiply and joint MRR and Hits, each by type, of the types whose answers are tuples."""
+        rows: dict[str, dict[str, float]] = {}
+        for name, result in self.types.items():
+            for kind in ("multiply", "joint") if result.tuples is not None else ():
+                metrics: Metrics = getattr(result.tuples, kind)
+                rows.setdefault(f"{kind} MRR", {})[name] = metrics.mrr
+                for k, value in metrics.hits.items():
+                    rows.setdefault(f"{kind} Hits@{k}", {})[name] = value
+        return rows
+
     def to_json(self) -> dict[str, object]:
         """Everything as `evaluate --json` prints it."""
         content: dict[str, object] = {
@@ -150,11 +123,11 @@ class Results:
         A_P and A_N are checked, but computed again.
         """
         try:
-            fields = _mapping(content)
-            entries = _mapping(fields["types"])
+            fields = mapping(content)
+            entries = mapping(fields["types"])
             types = {name: TypeResult.from_json(entry) for name, entry in entries.items()}
             for value in (fields["A_P"], fields["A_N"]):
-                _fraction(0 if value is None else value)
+                fraction(0 if value is None else value)
             if not types:
                 raise ValueError("no types")
             reliability = fields.get("reliability")
@@ -187,6 +160,7 @@ class Results:
         """MRR, Hits and MRR by missing edges in percent, as one table."""
         rows = {"MRR": self.mrr} | {f"Hits@{k}": by_type for k, by_type in self.hits.items()}
         rows |= {f"{edges} missing": by_type for edges, by_type in self.missing.items()}
+        rows |= self.tuples
         return percent_table({label: [values] for label, values in rows.items()})
 
     def to_text(self) -> str:
@@ -195,6 +169,7 @@ class Results:
             _to_text({"MRR": [self.mrr]}),
             _to_text({f"Hits@{k}": [values] for k, values in self.hits.items()}),
             _to_text({f"{edges} missing": [values] for edges, values in self.missing.items()}),
+            _to_text({label: [values] for label, values in self.tuples.items()}),
         ]
         if self.reliability is not None:
             parts.append(f"probabilities of answers: {self.reliability}")
@@ -258,29 +233,3 @@ def _turned(by_type: Mapping[str, Mapping[int, float]]) -> dict[int, dict[str, f
         number: {name: values[number] for name, values in by_type.items() if number in values}
         for number in numbers
     }
-
-
-def number(value: object) -> float:
-    """A finite number from a file; ValueError if it is something else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{short(value)} is not a number")
-    return float(value)
-
-
-def _fraction(value: object) -> float:
-    fraction = number(value)
-    if not 0 <= fraction <= 1:
-        raise ValueError(f"{fraction} is not between 0 and 1")
-    return fraction
-
-
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{short(value)} is not a count")
-    return value
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    if not isinstance(value, dict):
-        raise ValueError(f"{short(value)} is not a mapping")
-    return value

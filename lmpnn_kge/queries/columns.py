@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lmpnn_kge.graph.answers import Answers, Int32s, Int64s, Mask
+from lmpnn_kge.graph.answers import Answers, Int32s, Int64s, Mask, split_answers
 from lmpnn_kge.query.patterns import Pattern
 
 
@@ -36,7 +36,8 @@ class Queries:
         """No queries of a pattern."""
         constants = np.zeros((0, len(pattern.constants)), np.int32)
         relations = np.zeros((0, len(pattern.relations)), np.int32)
-        return cls(pattern, constants, relations, Answers.none(0), Answers.none(0))
+        none = Answers.none(0, len(pattern.free))
+        return cls(pattern, constants, relations, none, none)
 
     @classmethod
     def joined(cls, parts: Sequence[Queries]) -> Queries:
@@ -59,6 +60,22 @@ class Queries:
             self.hard.select(queries),
             self.numbers[queries],
         )
+
+    @property
+    def marginals(self) -> list[Queries]:
+        """The same queries about each of their free variables alone.
+
+        Its easy answers are the entities of easy tuples, and all others of hard tuples are hard.
+        """
+        if len(self.pattern.free) == 1:
+            return [self]
+        parts = []
+        every = self.easy.merged(self.hard)
+        for place, variable in enumerate(self.pattern.free):
+            easy, hard = split_answers(every.at(place), self.easy.at(place))
+            about = self.pattern.about(variable)
+            parts.append(replace(self, pattern=about, easy=easy, hard=hard))
+        return parts
 
     @property
     def numbers(self) -> Int64s:

@@ -19,7 +19,7 @@ from lmpnn_kge.errors import QueryError
 from lmpnn_kge.graph.triples import both_directions
 from lmpnn_kge.once import once
 from lmpnn_kge.queries.rules import Rules
-from lmpnn_kge.query.formula import FREE, Atom, Constant, Term, connected_to, literals
+from lmpnn_kge.query.formula import Atom, Constant, Term, connected_to, literals
 from lmpnn_kge.query.patterns import Pattern
 
 Ints = npt.NDArray[np.integer[Any]]
@@ -124,7 +124,8 @@ def ground(
     drawn one. Queries in which a step undoes the one before, or an atom repeats another, are left
     out, unless the rules allow them.
     """
-    values: dict[Term, Ints] = {FREE: edges.start(count, random)}
+    start, *_ = pattern.free
+    values: dict[Term, Ints] = {start: edges.start(count, random)}
     relations: dict[str, Ints] = {}
     good = np.ones(count, bool)
     steps: list[_Step] = []
@@ -149,7 +150,7 @@ def ground(
     if rules.no_return:
         good &= ~_undone(steps, relations, edges, count)
     if rules.no_repeat:
-        good &= ~_repeated(steps, values, relations, edges)
+        good &= ~_repeated(steps, values, relations, edges, count)
     for name in pattern.constants:  # a constant that no atom mentions may be any entity
         values.setdefault(Constant(name), random.integers(edges.entities, size=count))
     return (
@@ -180,10 +181,11 @@ class _Step:
 def _order(pattern: Pattern) -> Iterator[tuple[Atom, Term]]:
     """The atoms in an order in which each has a term that those before it filled; and that term."""
     atoms = [literal for literal in literals(pattern.formula) if isinstance(literal, Atom)]
-    connected = connected_to(FREE, atoms)
-    if len(connected) < len(atoms):
+    start, *others = pattern.free
+    connected = connected_to(start, atoms)
+    known: set[Term] = {start}
+    if len(connected) < len(atoms) or not {*others} <= {t for atom in atoms for t in atom.terms}:
         raise QueryError(f"{pattern} cannot be sampled: its atoms alone do not connect it to f")
-    known: set[Term] = {FREE}
     for atom in connected:
         yield atom, atom.tail if atom.tail in known else atom.head
         known.update(atom.terms)
@@ -204,7 +206,11 @@ def _undone(steps: list[_Step], relations: dict[str, Ints], edges: Edges, count:
 
 
 def _repeated(
-    steps: list[_Step], values: dict[Term, Ints], relations: dict[str, Ints], edges: Edges
+    steps: list[_Step],
+    values: dict[Term, Ints],
+    relations: dict[str, Ints],
+    edges: Edges,
+    count: int,
 ) -> Mask:
     """The queries in which two atoms are the same triple, perhaps one by its inverse relation."""
 
@@ -219,7 +225,7 @@ def _repeated(
         )
 
     triples = [triple(step) for step in steps]
-    repeated = np.zeros(len(values[FREE]), bool)
+    repeated = np.zeros(count, bool)
     for a, b in combinations(triples, 2):
         repeated |= (a[0] == b[0]) & (a[1] == b[1]) & (a[2] == b[2])
     return repeated

@@ -32,7 +32,6 @@ from lmpnn_kge.queries.sample import (
     unseen,
 )
 from lmpnn_kge.query.formula import Atom, has_negation
-from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.patterns import BETAE, FOUR, Pattern
 
 #: Candidates that are drawn at once: fewer than in BetaE's protocol, because 4p has many answers.
@@ -61,7 +60,7 @@ def classes_of(pattern: Pattern) -> int:
     """The most missing edges that an answer can need: one for each positive atom of a disjunct."""
     return max(
         sum(isinstance(literal.atom, Atom) and not literal.negated for literal in disjunct.literals)
-        for disjunct in normalise(pattern.formula)
+        for disjunct in pattern.disjuncts
     )
 
 

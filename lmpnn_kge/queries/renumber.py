@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lmpnn_kge.errors import examples
-from lmpnn_kge.graph.answers import Answers, Int64s
+from lmpnn_kge.graph.answers import Answers, Int64s, answer_order
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.store import QueryStore
@@ -80,7 +80,8 @@ def _renumber(queries: Queries, entities: Int64s, relations: Int64s) -> tuple[Qu
 def _renumber_answers(answers: Answers, entities: Int64s) -> Answers:
     """The known answers in their new rows, sorted again."""
     values = entities[answers.values].astype(np.int32)
-    known = replace(answers, values=values).only(values >= 0)
-    order = np.lexsort((known.values, known.owners))
+    is_known = np.logical_and.reduce(np.atleast_2d(values.T >= 0))  # all entities of a tuple
+    known = replace(answers, values=values).only(is_known)
+    order = answer_order(known.owners, known.values)
     costs = None if known.costs is None else known.costs[order]
     return Answers(known.offsets, known.values[order], costs)

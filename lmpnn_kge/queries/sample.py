@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import DatasetError, QueryError
-from lmpnn_kge.graph.answers import Answers, Int64s, Mask
+from lmpnn_kge.graph.answers import Answers, Int64s, Mask, split_answers
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.triples import SPLITS, both_directions
 from lmpnn_kge.listener import SILENT, Listener
@@ -26,7 +26,7 @@ from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.ground import Edges, ground
 from lmpnn_kge.queries.rules import Missing, Rules
 from lmpnn_kge.queries.store import QueryStore, write_store
-from lmpnn_kge.query.formula import FREE, And, Not, conjunction, connected_to, has_negation
+from lmpnn_kge.query.formula import And, Not, conjunction, connected_to, has_negation
 from lmpnn_kge.query.patterns import BETAE, Pattern, named_patterns
 
 Ints = npt.NDArray[np.integer[Any]]
@@ -36,6 +36,10 @@ BATCH = 10_000
 
 #: The most answers that a valid or test query may have, as in BetaE.
 MAX_ANSWERS = 100
+
+#: The most tuples that a query with several free variables may have without the rule `few_answers`,
+#: and how many such queries are answered at once: a query can have millions.
+MAX_TUPLES, TUPLE_BATCH = 1_000, 1_000
 
 #: The key in a store's provenance for the hash of the graph that it was sampled from.
 GRAPH = "graph_sha256"
@@ -175,6 +179,7 @@ class Sampler:
             queries.constants[:, [pattern.constants.index(name) for name in relaxed.constants]],
             queries.relations[:, [pattern.relations.index(name) for name in relaxed.relations]],
             split,
+            limit=1 + int(counts.max(initial=0)),
         )
         return loose.counts > counts
 
@@ -191,9 +196,9 @@ class Sampler:
                         request.pattern, *columns, _before(request.split), request.split
                     )
                 )
-        none = Answers(np.zeros(1, np.int64), *np.zeros((2, 0), np.int32))  # with costs
-        full = Answers.joined([none, *parts])
-        _, hard = split_answers(full, queries.easy, len(self.graph.entity_ids))
+        none = Answers.none(0, len(request.pattern.free))
+        full = Answers.joined([replace(none, costs=np.zeros(0, np.int32)), *parts])
+        _, hard = split_answers(full, queries.easy)
         return replace(queries, hard=hard)
 
     def _graph(self, split: str) -> Edges:
@@ -219,8 +224,9 @@ class Sampler:
         promising = self._promising(request, constants, relations)
         constants, relations = constants[promising], relations[promising]
         parts = []
-        for i in range(0, len(constants), BATCH):
-            columns = constants[i : i + BATCH], relations[i : i + BATCH]
+        size = BATCH if len(request.pattern.free) == 1 else TUPLE_BATCH
+        for i in range(0, len(constants), size):
+            columns = constants[i : i + size], relations[i : i + size]
             with time_limit(self.timeout):
                 parts.append(self._accept_batch(request, *columns))
         return Queries.joined([Queries.none(request.pattern), *parts])
@@ -231,17 +237,25 @@ class Sampler:
         Each rule looks only at the queries that kept to the rules before it.
         """
         database, pattern, split = self.graph.database, request.pattern, request.split
-        full = database.answer(pattern, constants, relations, split)
+        arity, most, limit = len(pattern.free), None, None
+        if arity > 1:
+            most = self.max_answers if self.rules.few_answers else MAX_TUPLES
+            limit = most + 1  # one more shows that there are too many
+            few = self._few_by_variable(request, constants, relations, most)
+            constants, relations = constants[few], relations[few]
+        elif split != "train" and request.count is not None and self.rules.few_answers:
+            most = self.max_answers
+        full = database.answer(pattern, constants, relations, split, limit)
         candidates = constants.astype(np.int32), relations.astype(np.int32)
-        queries = Queries(pattern, *candidates, full, Answers.none(len(full)))
+        queries = Queries(pattern, *candidates, full, Answers.none(len(full), arity))
         keep = full.counts > 0
-        if split != "train" and request.count is not None and self.rules.few_answers:
-            keep &= full.counts <= self.max_answers
+        if most is not None:
+            keep &= full.counts <= most
         queries = queries.select(keep)
         counts = queries.easy.counts
         if split != "train":
             known = database.answer(pattern, queries.constants, queries.relations, _before(split))
-            easy, hard = split_answers(queries.easy, known, len(self.graph.entity_ids))
+            easy, hard = split_answers(queries.easy, known)
             keep = np.ones(len(queries), bool)
             if self.rules.hard_answer:
                 keep &= hard.counts > 0
@@ -249,6 +263,20 @@ class Sampler:
                 keep &= known.counts > easy.counts
             queries, counts = replace(queries, easy=easy, hard=hard).select(keep), counts[keep]
         return queries.select(self._excluding(request, queries, counts))
+
+    def _few_by_variable(
+        self, request: Request, constants: Ints, relations: Ints, most: int
+    ) -> Mask:
+        """The queries in which each free variable by itself has at most so many entities.
+
+        Others have more tuples, and of these perhaps millions: their entities are found much
+        faster.
+        """
+        few = np.ones(len(constants), bool)
+        for variable in request.pattern.free:
+            about, rows = request.pattern.about(variable), (constants[few], relations[few])
+            few[few] = self.graph.database.answer(about, *rows, request.split).counts <= most
+        return few
 
 
 @dataclass(frozen=True)
@@ -322,16 +350,6 @@ def sample_store(
     return write_store(store, folder)
 
 
-def split_answers(full: Answers, observed: Answers, entities: int) -> tuple[Answers, Answers]:
-    """The easy answers, which the observed graph gives as well, and the hard ones."""
-    # Query and answer in one number; both lists ascend, so that a binary search finds each key.
-    keys = full.owners * entities + full.values
-    known = observed.owners * entities + observed.values
-    position = np.minimum(np.searchsorted(known, keys), max(0, len(known) - 1))
-    is_known = known[position] == keys if len(known) else np.zeros(len(keys), bool)
-    return full.only(is_known), full.only(~is_known)
-
-
 def unseen(
     seen: npt.NDArray[np.uint64], constants: Ints, relations: Ints
 ) -> tuple[npt.NDArray[np.uint64], Ints]:
@@ -354,16 +372,17 @@ def _fingerprints(constants: Ints, relations: Ints) -> npt.NDArray[np.uint64]:
 def _without_negations(pattern: Pattern) -> Pattern | None:
     """The pattern without its negations, restricted to the parts that are connected to `?`.
 
-    None if nothing changes or nothing is left. A part that only a negation connects to `?` says
-    nothing about it without the negation.
+    None if nothing changes, or if nothing is left of something that is asked for. A part that only
+    a negation connects to `?` says nothing about it without the negation.
     """
     formula = pattern.formula
     parts = formula.parts if isinstance(formula, And) else (formula,)
     positive = [part for part in parts if not isinstance(part, Not)]
-    connected = connected_to(FREE, positive)
+    connected = connected_to(pattern.free[0], positive)
     if len(positive) == len(parts) or not connected:
         return None
-    return Pattern(conjunction(connected))
+    relaxed = Pattern(conjunction(connected))
+    return relaxed if relaxed.free == pattern.free else None
 
 
 def _before(split: str) -> str:

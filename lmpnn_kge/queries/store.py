@@ -104,12 +104,14 @@ class QueryStore:
             )
         return self.splits[split]
 
-    def names(self, entities: Int32s) -> list[str]:
-        """The names of answers."""
+    def names(self, answers: Int32s) -> list[Any]:
+        """The names of answers [m]; those of tuples [m, k] are lists."""
         ids = self.vocabulary.entity_ids
-        if len(entities) and not 0 <= entities.min() <= entities.max() < len(ids):
+        if len(answers) and not 0 <= answers.min() <= answers.max() < len(ids):
             raise DatasetError(f"{self.folder} is damaged: it has answers that are not entities")
-        return [ids[entity] for entity in entities]
+        if answers.ndim == 1:
+            return [ids[entity] for entity in answers]
+        return [[ids[entity] for entity in row] for row in answers]
 
     def question(self, queries: Queries, row: int) -> Formula:
         """One query as a formula over names."""
@@ -330,7 +332,10 @@ def _check(queries: Queries, limits: tuple[int, int]) -> None:
         ends = (len(answers), int(answers.offsets[0]), int(answers.offsets[-1]))
         if ends != (count, 0, len(answers.values)):
             raise ValueError(f"the {side} offsets do not fit the values")
-        if answers.costs is not None and answers.costs.shape != answers.values.shape:
+        arity = len(pattern.free)
+        if answers.values.shape[1:] != (() if arity == 1 else (arity,)):
+            raise ValueError(f"the {side} answers are {list(answers.values.shape)} entities")
+        if answers.costs is not None and len(answers.costs) != len(answers.values):
             raise ValueError(f"the {side} costs do not fit the values")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from lmpnn_kge.query.drawing import svg
 from lmpnn_kge.query.drawing.diagram import Diagram, Link
 from lmpnn_kge.query.drawing.panel import STYLE, EdgeText, FrameText, NodeText, Panel
-from lmpnn_kge.query.formula import FREE, Atom, Constant, Formula, Term
+from lmpnn_kge.query.formula import Atom, Constant, Formula, Term
 from lmpnn_kge.query.normal_form import Conjunct, normalise, unscoped
 
 MARGIN, TITLE = 24, 13
@@ -27,7 +27,7 @@ OWN_STYLE = """
 
 
 def draw(formula: Formula) -> str:
-    """An SVG picture of a formula: one graph for each disjunct, with `?` on the right."""
+    """An SVG picture of a formula: one graph for each disjunct, with what is asked on the right."""
     panels = [panel_of(disjunct) for disjunct in normalise(formula)]
     width = max(panel.layout.width for panel in panels)
     lines = svg.wrapped(str(formula), TITLE, max(svg.TITLE_WIDTH, width))
@@ -60,7 +60,7 @@ def panel_of(conjunct: Conjunct) -> Panel:
 def _node(term: Term) -> NodeText:
     if isinstance(term, Constant):
         return NodeText(term.name, "constant")
-    return NodeText(str(unscoped(term)), "free" if term == FREE else "existential")
+    return NodeText(str(unscoped(term)), "free" if term.is_free else "existential")
 
 
 def _edge(link: Link) -> EdgeText:

@@ -9,7 +9,7 @@ from lmpnn_kge.query.drawing import svg
 from lmpnn_kge.query.drawing.diagram import Diagram, Link
 from lmpnn_kge.query.drawing.panel import STYLE, EdgeText, FrameText, NodeText, Panel
 from lmpnn_kge.query.drawing.parts import Route
-from lmpnn_kge.query.formula import FREE, Atom, Constant, Term
+from lmpnn_kge.query.formula import Atom, Constant, Term
 from lmpnn_kge.query.normal_form import Conjunct, unscoped
 from lmpnn_kge.query.reason import CheckedAtom, CheckedGroup, Reason, Status
 
@@ -102,7 +102,7 @@ def _node(term: Term, reason: Reason) -> NodeText:
     if term not in reason.names:  # a variable of a denied group stands for nobody
         return NodeText(str(unscoped(term)), "nobody")
     label = reason.names[term].label
-    if term == FREE:
+    if term.is_free:
         return NodeText(label, "answer", tag=str(term), bold=True)
     return NodeText(label, "variable", tag=str(term))
 

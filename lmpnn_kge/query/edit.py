@@ -167,7 +167,10 @@ def _changed(
 
 
 def _disjuncts(question: str) -> list[Conjunct]:
-    return list(normalise(parse(question))) if question.strip() else []
+    disjuncts = list(normalise(parse(question))) if question.strip() else []
+    if any(len(disjunct.free) > 1 for disjunct in disjuncts):
+        raise QueryError("a question with several ? is changed in its text only")
+    return disjuncts
 
 
 def _opened_part(

@@ -1,6 +1,6 @@
 """Witnesses, and how their atoms are looked up to make reasons of them.
 
-A witness assigns an entity to `?` and to each variable that a disjunct binds.
+A witness assigns an entity to each variable that is asked for, or that a disjunct binds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from lmpnn_kge.query.formula import FREE, Atom, Constant, Equal, Term, Variable
+from lmpnn_kge.query.formula import Atom, Constant, Equal, Term, Variable
 from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, substitute
 from lmpnn_kge.query.reason import CheckedAtom, CheckedGroup, Name, Reason, Status
 
@@ -42,7 +42,7 @@ class Names(Protocol):
 
 @dataclass(frozen=True)
 class Witness:
-    """An entity for `?` and for each variable that a disjunct of a formula binds.
+    """An entity for each variable that a formula asks for, or that one of its disjuncts binds.
 
     paths has for each denied group the probability that its path exists nevertheless: 1 if such a
     path is known, None if only the known edges were searched and there is none.
@@ -95,7 +95,7 @@ class _Filled:
         paths = self.witness.paths or (None,) * len(disjunct.groups)
         return Reason(
             disjunct,
-            {term: self._name(term) for term in (FREE, *disjunct.bound, *disjunct.terms)},
+            {term: self._name(term) for term in (*disjunct.free, *disjunct.bound, *disjunct.terms)},
             tuple(self._check(literal, facts) for literal in disjunct.literals),
             tuple(
                 self._check_group(group, chance)

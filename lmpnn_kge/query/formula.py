@@ -8,6 +8,10 @@
 of the formula that has all its occurrences: in the last example inside the negation, which says "no
 path". Each part of a disjunction is read by itself and has its own variables. An inequality is not
 a negation but a literal: `? != ?x` says that `?` differs from some `?x`.
+
+A formula that asks for several entities at once numbers them, and its answers are tuples:
+
+    borders(?1, ?2) & continent(?1, Asia) & continent(?2, Europe)
 """
 
 from __future__ import annotations
@@ -41,9 +45,13 @@ class Constant:
 
 @dataclass(frozen=True)
 class Variable:
-    """`?name`; without a name it is the free variable `?`, which stands for the answer."""
+    """`?name`; the free variables `?`, or `?1`, `?2`, …, stand for the answer."""
 
     name: str = ""
+
+    @property
+    def is_free(self) -> bool:
+        return not self.name or (self.name.isascii() and self.name.isdigit())
 
     def __str__(self) -> str:
         return f"?{self.name}"
@@ -169,6 +177,17 @@ def literals(formula: Formula) -> Iterator[Atom | Equal]:
 def terms(formula: Formula) -> list[Term]:
     """The terms of a formula, each once, in the order of their first occurrence."""
     return list(dict.fromkeys(term for literal in literals(formula) for term in literal.terms))
+
+
+def free_among(several: Iterable[Term]) -> tuple[Variable, ...]:
+    """The free variables among some terms, each once, in the order of their numbers."""
+    free = {term for term in several if isinstance(term, Variable) and term.is_free}
+    return tuple(sorted(free, key=lambda variable: (len(variable.name), variable.name)))
+
+
+def free_variables(formula: Formula) -> tuple[Variable, ...]:
+    """The variables that a formula asks for: `?`, or `?1`, `?2`, …"""
+    return free_among(terms(formula))
 
 
 def map_literals(formula: Formula, change: Callable[[Atom | Equal], Formula]) -> Formula:

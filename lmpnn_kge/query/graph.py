@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from lmpnn_kge.query.formula import FREE, Atom, Constant, Formula, Term, Variable
+from lmpnn_kge.query.formula import Atom, Constant, Formula, Term, Variable
 from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, normalise, scoped
 
 
@@ -25,31 +25,34 @@ class Edge:
 
 @dataclass(frozen=True)
 class QueryGraph:
-    """A conjunctive query as nodes and edges; node 0 is the free variable."""
+    """A conjunctive query as nodes and edges; the first nodes are its free variables.
+
+    Node 0 is the free variable that is answered.
+    """
 
     nodes: tuple[Term, ...]
     edges: tuple[Edge, ...]
+    free: int = 1  # the number of free variables
 
     @property
     def distances(self) -> list[int]:
-        """For each node, the number of edges between it and the free variable."""
-        distances = self._distances()
-        return [distances[node] for node in range(len(self.nodes))]
+        """For each node, the number of edges between it and node 0."""
+        return self._distances(0)
 
-    def _distances(self) -> dict[int, int]:
-        """The distances of the nodes that are connected to the free variable."""
+    def _distances(self, start: int) -> list[int]:
+        """For each node, the number of edges between it and a node."""
         neighbours: list[list[int]] = [[] for _ in self.nodes]
         for edge in self.edges:
             neighbours[edge.head].append(edge.tail)
             neighbours[edge.tail].append(edge.head)
-        distances, distance = {0: 0}, 0
-        frontier = [0]
+        distances, distance = {start: 0}, 0
+        frontier = [start]
         while frontier:  # breadth first: nodes that are one edge farther than those before
             reached = (other for node in frontier for other in neighbours[node])
             frontier = list(dict.fromkeys(node for node in reached if node not in distances))
             distance += 1
             distances.update(dict.fromkeys(frontier, distance))
-        return distances
+        return [distances[node] for node in range(len(self.nodes))]
 
     @property
     def depth(self) -> int:
@@ -57,8 +60,12 @@ class QueryGraph:
 
         A constant that a formula names twice counts with its longest way to `?`: in
         borders(Peru, ?x) & borders(?x, ?) & ? != Peru, the message from Peru to ?x must reach ?.
+        Of several free variables, the one that is farthest from a constant counts.
         """
-        distances = self.distances
+        return max(map(self._depth, range(self.free)))
+
+    def _depth(self, variable: int) -> int:
+        distances = self._distances(variable)
         ends = [
             pair for edge in self.edges for pair in ((edge.head, edge.tail), (edge.tail, edge.head))
         ]
@@ -83,20 +90,26 @@ class QueryGraph:
                 yield edge.tail if node == edge.head else edge.head
 
 
-def query_graphs(formula: Formula, *, merge: bool = False) -> tuple[QueryGraph, ...]:
-    """The graphs of a formula's disjuncts, or the single graph of all of them merged."""
-    return tuple(map(query_graph, normalise(formula, merge=merge)))
+def query_graphs(
+    formula: Formula, *, merge: bool = False, focus: Variable | None = None
+) -> tuple[QueryGraph, ...]:
+    """The graphs of a formula's disjuncts, or the single graph of all of them merged.
+
+    focus is the free variable that is answered, by default the first.
+    """
+    return tuple(query_graph(conjunct, focus) for conjunct in normalise(formula, merge=merge))
 
 
-def query_graph(conjunct: Conjunct) -> QueryGraph:
+def query_graph(conjunct: Conjunct, focus: Variable | None = None) -> QueryGraph:
     """The graph of a conjunct: its own literals are the first edges, then those of its groups."""
-    numbers: dict[Term, int] = {FREE: 0}
+    free = conjunct.free if focus is None else dict.fromkeys((focus, *conjunct.free))
+    numbers: dict[Term, int] = {variable: number for number, variable in enumerate(free)}
     edges = []
     for literal in signed_literals(conjunct):
         head, tail = (numbers.setdefault(term, len(numbers)) for term in literal.terms)
         relation = literal.atom.relation if isinstance(literal.atom, Atom) else None
         edges.append(Edge(relation, head, tail, literal.negated))
-    return QueryGraph(tuple(numbers), tuple(edges))
+    return QueryGraph(tuple(numbers), tuple(edges), len(free))
 
 
 def signed_literals(conjunct: Conjunct) -> Iterator[SignedAtom]:

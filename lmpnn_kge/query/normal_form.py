@@ -24,6 +24,8 @@ from lmpnn_kge.query.formula import (
     Term,
     Variable,
     connected_to,
+    free_among,
+    free_variables,
     literals,
     terms,
 )
@@ -63,6 +65,11 @@ class Conjunct:
         return list(dict.fromkeys([*own, *inner]))
 
     @property
+    def free(self) -> tuple[Variable, ...]:
+        """The variables that it asks for."""
+        return free_among(set(self.terms).difference(self.bound))
+
+    @property
     def size(self) -> int:
         """The number of its literals and of those of its groups."""
         return len(self.literals) + sum(group.size for group in self.groups)
@@ -70,16 +77,17 @@ class Conjunct:
 
 @lru_cache(maxsize=256)  # of one pattern, it is needed in several places for each question
 def normalise(formula: Formula, *, merge: bool = False) -> tuple[Conjunct, ...]:
-    """The disjuncts of a formula; QueryError if it is too large, or not connected to `?`.
+    """The disjuncts of a formula; QueryError if it is too large, or not connected to what it asks.
 
     merge reads every disjunction as a conjunction, as the paper does, so that one disjunct is left.
     """
     if (size := sum(1 for _ in literals(formula))) > MAX_LITERALS:
         raise QueryError(f"the formula has {size:,} conditions; at most {MAX_LITERALS} can be read")
-    variables = {term for term in terms(formula) if isinstance(term, Variable)} - {FREE}
+    free = free_variables(formula) or (FREE,)
+    variables = {term for term in terms(formula) if isinstance(term, Variable)}.difference(free)
     disjuncts = tuple(dict.fromkeys(_limited(_expand(formula, variables, merge), formula)))
     for disjunct in disjuncts:
-        _check_connected(disjunct, formula)
+        _check_connected(disjunct, formula, free)
     return disjuncts
 
 
@@ -265,9 +273,15 @@ def all_literals(conjunct: Conjunct) -> Iterator[SignedAtom]:
         yield from all_literals(group)
 
 
-def _check_connected(conjunct: Conjunct, formula: Formula) -> None:
+def asking_only(conjunct: Conjunct, variable: Variable) -> Conjunct:
+    """The conjunct with `?` for one of its free variables; the others are bound: some entities."""
+    others = tuple(other for other in conjunct.free if other != variable)
+    return substitute(replace(conjunct, bound=(*conjunct.bound, *others)), {variable: FREE})
+
+
+def _check_connected(conjunct: Conjunct, formula: Formula, free: tuple[Variable, ...]) -> None:
     atoms = [literal.atom for literal in all_literals(scoped(conjunct))]
-    loose = set(atoms).difference(connected_to(FREE, atoms))
+    loose = set(atoms).difference(connected_to(free[0], atoms))
     if loose:
         names = dict.fromkeys(
             str(unscoped(term)) if isinstance(term, Variable) else repr(term.name)
@@ -276,7 +290,12 @@ def _check_connected(conjunct: Conjunct, formula: Formula) -> None:
             for term in atom.terms
         )
         text, loose_terms = short(str(formula)), short(", ".join(names))
-        raise QueryError(f"a part of {text} is not connected to ?: {loose_terms}")
+        raise QueryError(f"a part of {text} is not connected to {free[0]}: {loose_terms}")
+    if len(free) > 1 and (missing := [str(v) for v in free if v not in conjunct.free]):
+        raise QueryError(
+            f"a part of {short(str(formula))} does not have {', '.join(missing)}; each part of a "
+            "disjunction must say something about everything that is asked for"
+        )
 
 
 def _sorted(variables: set[Variable]) -> tuple[Variable, ...]:

@@ -3,15 +3,16 @@
 formula   =  conjunct ("|" conjunct)*
 conjunct  =  part ("&" part)*
 part      =  "!" part  |  "(" formula ")"  |  name "(" term "," term ")"  |  term ("="|"!=") term
-term      =  name  |  "?"  |  "?x"
+term      =  name  |  "?"  |  "?1"  |  "?x"
 name      =  letters, digits and any of _ / - : . +   |   "anything in quotes"
 
-∧, ∨, ¬ and ≠ are read as &, |, ! and !=. A SPARQL query that selects one variable is read as well.
+∧, ∨, ¬ and ≠ are read as &, |, ! and !=. A SPARQL SELECT query is read as well.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lmpnn_kge.errors import QueryError, short
@@ -26,7 +27,8 @@ from lmpnn_kge.query.formula import (
     Term,
     Variable,
     conjunction,
-    terms,
+    free_variables,
+    map_terms,
 )
 from lmpnn_kge.query.sparql.read import from_sparql, is_sparql
 
@@ -72,15 +74,53 @@ def parse(text: str) -> Formula:
 def read_query(question: str | Formula) -> Query:
     """Read a question, unless it is a formula already."""
     if not isinstance(question, str):
-        return Query(question)
+        return Query(with_checked_numbers(question))
     _check_length(question)
     if is_sparql(question):
         query = from_sparql(question)
         return Query(query.formula, query.limit)
     formula = parse_any(question)
-    if FREE not in terms(formula):
+    if not free_variables(formula):
         raise QueryError("the formula asks for nothing: write ? for the answer", question, 0)
-    return Query(formula, None, question)
+    return Query(with_checked_numbers(formula), None, question)
+
+
+def with_checked_numbers(formula: Formula) -> Formula:
+    """The formula, if its free variables are `?` or run from `?1` to `?k`; a sole `?1` is `?`."""
+    free = free_variables(formula)
+    if len(free) > 1 and FREE in free:
+        raise QueryError(
+            f"the formula has both ? and {free[1]}; to ask for several entities, number all of "
+            "them: ?1, ?2, …"
+        )
+    for number, variable in enumerate(free if FREE not in free else (), 1):
+        if variable.name != str(number):
+            raise QueryError(
+                f"the formula asks for {variable}, but not for ?{number}; number what is asked for "
+                "from ?1 on, and name other variables with letters: ?x"
+            )
+    if len(free) != 1:
+        return formula
+    return map_terms(formula, lambda term: FREE if term == free[0] else term)
+
+
+def check_single(formula: Formula) -> None:
+    """QueryError if a formula asks for several entities at once."""
+    check_arity(formula, [""])
+
+
+def check_arity(formula: Formula, answer: Sequence[str]) -> None:
+    """QueryError if an answer does not have as many entities as a formula asks for."""
+    free = free_variables(formula)
+    if free and len(free) != len(answer):
+        raise QueryError(
+            f"the formula asks for {_entities(len(free))} ({', '.join(map(str, free))}), here it "
+            f"must ask for {_entities(len(answer))}"
+        )
+
+
+def _entities(count: int) -> str:
+    return "one entity" if count == 1 else f"{count} entities at once"
 
 
 def parse_any(text: str) -> Formula:
@@ -95,7 +135,7 @@ def parse_any(text: str) -> Formula:
 
 
 def parse_term(text: str) -> Term:
-    """Read a name, `?` or `?x` by itself."""
+    """Read a name or a variable by itself."""
     parser = _Parser(text)
     term = parser.term("a name, ? or a variable such as ?x")
     parser.expect("end", "", "the end")

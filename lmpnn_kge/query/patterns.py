@@ -1,15 +1,15 @@
 """Query patterns: formulas whose entities and relations are places to be filled.
 
 They are written in the abstract form of the literature: `s1`, `s2`, … are places for entities,
-`e1`, … existential variables, `f` is the free one, and every relation is a place:
-r1(s1,e1)&!r2(e1,f).
+`e1`, … existential variables, `f` is the free one, or `f1`, `f2`, … are several, and every relation
+is a place: r1(s1,e1)&!r2(e1,f).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lmpnn_kge.errors import QueryError, one_line
@@ -22,12 +22,14 @@ from lmpnn_kge.query.formula import (
     Formula,
     Term,
     Variable,
+    free_variables,
     literals,
     map_literals,
     map_terms,
     terms,
 )
-from lmpnn_kge.query.parser import parse_any
+from lmpnn_kge.query.normal_form import Conjunct, asking_only, normalise
+from lmpnn_kge.query.parser import parse_any, with_checked_numbers
 from lmpnn_kge.settings.yaml_text import NO_YAML, read_yaml
 
 #: The 14 types of BetaE, in the order of the tables in the literature.
@@ -73,8 +75,26 @@ FOUR = {
     "4i": "r1(s1,f)&r2(s2,f)&r3(s3,f)&r4(s4,f)",
 }
 
+#: Types with two and three free variables, in the manner of the EFO-k benchmarks: a chain, a star,
+#: both ends anchored, parallel edges and circles, each also with a negation.
+EFOK = {
+    "2f-p": "r1(s1,f1)&r2(f1,f2)",
+    "2f-ep": "r1(s1,e1)&r2(e1,f1)&r3(f1,f2)",
+    "2f-v": "r1(s1,e1)&r2(e1,f1)&r3(e1,f2)",
+    "2f-i": "r1(s1,f1)&r2(f1,f2)&r3(s2,f2)",
+    "2f-il": "r1(s1,f1)&r2(f1,f2)&r3(e1,f2)",
+    "2f-m": "r1(s1,f1)&r2(f1,f2)&r3(f1,f2)",
+    "2f-c": "r1(s1,f1)&r2(f1,f2)&r3(s2,e1)&r4(e1,f1)&r5(e1,f2)",
+    "3f-p": "r1(s1,f1)&r2(f1,f2)&r3(f2,f3)",
+    "3f-c": "r1(s1,f1)&r2(f1,f2)&r3(f2,f3)&r4(f1,f3)",
+    "2f-pn": "r1(s1,f1)&r2(f1,f2)&!r3(s2,f2)",
+    "2f-in": "r1(s1,f1)&r2(f1,f2)&r3(s2,f2)&!r4(s3,f1)",
+    "2f-nm": "r1(s1,f1)&r2(f1,f2)&!r3(f1,f2)",
+    "2f-cn": "r1(s1,e1)&r2(e1,f1)&r3(e1,f2)&!r4(f1,f2)",
+}
+
 #: All types that have a name.
-NAMED = {**BETAE, **FOUR, **EFO1}
+NAMED = {**BETAE, **FOUR, **EFO1, **EFOK}
 
 _ORDER = {name: number for number, name in enumerate(NAMED)}
 
@@ -86,9 +106,31 @@ def ordered(names: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A formula over places, which are filled in the order of their first occurrence."""
+    """A formula over places, which are filled in the order of their first occurrence.
+
+    A pattern of several free variables can be asked about one of them alone, its focus: which
+    entities are in an answer.
+    """
 
     formula: Formula
+    focus: Variable | None = None
+
+    @property
+    def free(self) -> tuple[Variable, ...]:
+        """The variables that it asks for; `?` stands for the focus."""
+        return free_variables(self.formula) if self.focus is None else (FREE,)
+
+    def about(self, variable: Variable) -> Pattern:
+        """The same pattern, asked about one of its free variables."""
+        return replace(self, focus=None if variable == FREE else variable)
+
+    @property
+    def disjuncts(self) -> tuple[Conjunct, ...]:
+        """The normal form, in which `?` stands for the focus."""
+        disjuncts = normalise(self.formula)
+        if self.focus is None:
+            return disjuncts
+        return tuple(asking_only(disjunct, self.focus) for disjunct in disjuncts)
 
     @property
     def constants(self) -> list[str]:
@@ -135,9 +177,9 @@ class Pattern:
 def parse_pattern(text: str) -> Pattern:
     """Read a pattern in the abstract form."""
     formula = map_terms(parse_any(text), lambda term: _from_place(term, text))
-    if FREE not in terms(formula):
+    if not free_variables(formula):
         raise QueryError("the pattern asks for nothing: write f for the answer", text, 0)
-    return Pattern(formula)
+    return Pattern(with_checked_numbers(formula))
 
 
 def named_patterns(*files: str | Path) -> dict[str, Pattern]:
@@ -164,8 +206,8 @@ def _from_place(term: Term, text: str) -> Term:
     """The term that a name of the abstract form stands for."""
     if isinstance(term, Variable):
         raise QueryError("a pattern has f and e1, e2, … instead of ? and ?x", text, 0)
-    if term.name == "f":
-        return FREE
+    if re.fullmatch(r"f[0-9]*", term.name):
+        return Variable(term.name[1:])
     if re.fullmatch(r"e\d*", term.name):
         return Variable(term.name)
     if re.fullmatch(r"s\d*", term.name):
@@ -179,4 +221,6 @@ def _from_place(term: Term, text: str) -> Term:
 
 def _as_place(term: Term) -> Term:
     """The name of a term in the abstract form, which has no question marks."""
-    return Constant(term.name or "f") if isinstance(term, Variable) else term
+    if isinstance(term, Constant):
+        return term
+    return Constant(f"f{term.name}" if term.is_free else term.name)

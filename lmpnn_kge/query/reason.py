@@ -13,7 +13,6 @@ from typing import Any
 
 from lmpnn_kge.errors import printable
 from lmpnn_kge.query.formula import (
-    FREE,
     Atom,
     Constant,
     Equal,
@@ -128,7 +127,7 @@ class CheckedGroup(_Checked):
 
 @dataclass(frozen=True, repr=False)
 class Reason:
-    """One way in which an entity answers a formula. `str` prints it in a few lines."""
+    """One way in which an entity, or a tuple of them, answers. `str` prints it in a few lines."""
 
     disjunct: Conjunct
     names: Mapping[Term, Name]  # of every term that is not bound in a denied group
@@ -137,12 +136,19 @@ class Reason:
 
     @property
     def answer(self) -> Name:
-        return self.names[FREE]
+        """The entity that is asked for, or the first of several."""
+        return self.answers[0]
+
+    @property
+    def answers(self) -> tuple[Name, ...]:
+        """The entities that are asked for."""
+        return tuple(self.names[variable] for variable in self.disjunct.free)
 
     @property
     def values(self) -> dict[Variable, Name]:
-        """The entities of `?` and of each variable that the disjunct binds."""
-        return {variable: self.names[variable] for variable in (FREE, *self.disjunct.bound)}
+        """The entities that are asked for, and that of each variable that the disjunct binds."""
+        variables = (*self.disjunct.free, *self.disjunct.bound)
+        return {variable: self.names[variable] for variable in variables}
 
     @property
     def checks(self) -> tuple[CheckedAtom | CheckedGroup, ...]:
@@ -157,9 +163,10 @@ class Reason:
     def title(self) -> str:
         """The answer, the entities of the other variables, and the truth if it is not certain."""
         others = ", ".join(
-            f"{variable} = {name.label}" for variable, name in self.values.items() if variable.name
+            f"{variable} = {self.names[variable].label}" for variable in self.disjunct.bound
         )
-        text = f"{self.answer.label} with {others}" if others else self.answer.label
+        answer = ", ".join(name.label for name in self.answers)
+        text = f"{answer} with {others}" if others else answer
         return printable(text if self.truth == 1 else f"{text}, truth {percent(self.truth)}")
 
     def lines(self, width: int = 0) -> list[str]:

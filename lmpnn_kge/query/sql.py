@@ -10,25 +10,33 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 
 from lmpnn_kge.query.compiler import Bucket, Compiler, column_of, without_equalities
-from lmpnn_kge.query.formula import FREE, Constant, Term, Variable
+from lmpnn_kge.query.formula import Constant, Term, Variable
 from lmpnn_kge.query.items import Factor, all_variables
-from lmpnn_kge.query.normal_form import Conjunct, normalise, substitute
+from lmpnn_kge.query.normal_form import Conjunct, substitute
 from lmpnn_kge.query.patterns import Pattern
 
 
 @lru_cache(maxsize=256)  # questions of a few patterns are asked one by one
-def pattern_sql(pattern: Pattern, *, priced: bool = False, max_ranging: int | None = None) -> str:
+def pattern_sql(
+    pattern: Pattern,
+    *,
+    priced: bool = False,
+    max_ranging: int | None = None,
+    limit: int | None = None,
+) -> str:
     """The statement that answers all queries of a pattern: pairs of a query q and an answer.
 
     Some pairs occur several times: the caller sorts them anyway, and finding repeats in sorted
-    pairs is cheaper than a last DISTINCT.
+    pairs is cheaper than a last DISTINCT. If the pattern has several free variables, the answer is
+    in the columns answer1, answer2, …, and limit keeps the first so many answers of each query.
     """
     return compile_sql(
-        normalise(pattern.formula),
+        pattern.disjuncts,
         pattern.constants,
         pattern.relations,
         priced=priced,
         max_ranging=max_ranging,
+        limit=limit,
     )
 
 
@@ -39,18 +47,31 @@ def compile_sql(
     *,
     priced: bool = False,
     max_ranging: int | None = None,
+    limit: int | None = None,
 ) -> str:
     """The statement for a pattern in normal form, whose places are filled in the given order.
 
     priced adds the cost of the cheapest witness: the least sum of the costs of its edges.
-    max_ranging limits the variables that range over all entities in one step.
+    max_ranging limits the variables that range over all entities in one step. limit is for a
+    pattern with several free variables that is not priced.
     """
     compiler = Compiler(list(constants), list(relations), priced, max_ranging)
-    results = [compiler.conjunct(disjunct, (FREE,)) for disjunct in disjuncts]
-    chosen = f"q, {column_of(FREE)} AS answer{', cost' if priced else ''}"
-    return f"{_with(compiler, results)}\n" + "\nUNION ALL\n".join(
-        f"SELECT {chosen} FROM {table}" for table in results
-    )
+    free = disjuncts[0].free
+    results = [compiler.conjunct(disjunct, free) for disjunct in disjuncts]
+    answers = [f"{column_of(variable)} AS {answer_column(variable)}" for variable in free]
+    chosen = f"q, {', '.join(answers)}{', cost' if priced else ''}"
+    union = "\nUNION ALL\n".join(f"SELECT {chosen} FROM {table}" for table in results)
+    if limit is None:
+        return f"{_with(compiler, results)}\n{union}"
+    unique = compiler.add(["SELECT DISTINCT * FROM (", *union.split("\n"), ")"])
+    order = ", ".join(map(answer_column, free))
+    limited = f"QUALIFY row_number() OVER (PARTITION BY q ORDER BY {order}) <= {limit}"
+    return f"{_with(compiler, [*results, unique])}\nSELECT * FROM {unique} {limited}"
+
+
+def answer_column(variable: Variable) -> str:
+    """The column of a statement's result that has the entities of a free variable."""
+    return f"answer{variable.name}"
 
 
 def witness_sql(
@@ -63,26 +84,28 @@ def witness_sql(
 ) -> str:
     """The statement that finds the witnesses of answers: entities for all bound variables.
 
-    `queries` has the answer as one more constant, after the others. The statement yields the query
+    `queries` has the answers as more constants, after the others. The statement yields the query
     q, the number of the disjunct, and the list `entities` with one for each variable that the
     disjunct binds: the first `limit` witnesses of each disjunct, in an order that depends on the
     edges only.
     """
-    answer = answer_constant(constants)
-    compiler = Compiler([*constants, answer.name], list(relations), False, max_ranging)
+    answers = answer_constants(constants, disjuncts[0].free)
+    names = [*constants, *(constant.name for constant in answers.values())]
+    compiler = Compiler(names, list(relations), False, max_ranging)
     # Several steps read the edges, of which only those of the formula's relations matter.
     compiler.edges = compiler.add(["SELECT s, p, o FROM edges"])
     results = [
-        _witnesses(compiler, substitute(disjunct, {FREE: answer}), number, limit)
+        _witnesses(compiler, substitute(disjunct, answers), number, limit)
         for number, disjunct in enumerate(disjuncts)
     ]
     union = "\nUNION ALL\n".join(results)
     return f"{_with(compiler)}\n{union}\nORDER BY q, disjunct, place, entities"
 
 
-def answer_constant(constants: Sequence[str]) -> Constant:
-    """The constant that stands for the answer in `witness_sql`: no other has its name."""
-    return Constant(max(constants, default="") + "?")
+def answer_constants(constants: Sequence[str], free: Sequence[Variable]) -> dict[Term, Term]:
+    """The constants that stand for free variables in `witness_sql`: no others have their names."""
+    last = max(constants, default="")
+    return {variable: Constant(f"{last}{variable}") for variable in free}
 
 
 def _witnesses(compiler: Compiler, conjunct: Conjunct, number: int, limit: int) -> str:

@@ -15,7 +15,8 @@ from lmpnn_kge.errors import RunError, one_line
 from lmpnn_kge.files import read_text
 from lmpnn_kge.methods.calibration import Reliability
 from lmpnn_kge.methods.names import LMPNN
-from lmpnn_kge.methods.results import Results, number
+from lmpnn_kge.methods.results import Results
+from lmpnn_kge.methods.type_result import number
 from lmpnn_kge.runs.kept import edge_reliability, method_results, read_results
 from lmpnn_kge.settings.kinds import TrainSettings
 from lmpnn_kge.training.folder import METRICS, RUN, RunFolder

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmpnn_kge.notebook import data_frame, html_paragraphs, html_table, html_text
-from lmpnn_kge.query.reason import Reason
+from lmpnn_kge.query.reason import Name, Reason
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An entity with its score.
+    """An entity with its score, or a tuple of entities.
 
     probability: how likely the answer is right; None if the method does not estimate that.
     known: whether it follows from the training edges; None without a graph.
     confirmed: whether it follows from all edges, including those held out of training.
     reasons: the ways in which it can answer, if they were asked for; the best first.
+    entities: those of a tuple; its id and label have all of them, separated by commas.
     """
 
     id: str
@@ -27,6 +28,7 @@ class Answer:
     known: bool | None = None
     confirmed: bool | None = None
     reasons: tuple[Reason, ...] = ()
+    entities: tuple[Name, ...] = ()
 
     @property
     def mark(self) -> str:

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Literal
 
 import torch
 from torch import Tensor
 
 from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import QueryError
-from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.query.formula import Formula, has_negation
 from lmpnn_kge.query.negations import exclusions
+from lmpnn_kge.query.parser import check_arity
 from lmpnn_kge.runs.answer import Answer, AnswerList
-from lmpnn_kge.runs.explaining import Explaining
-from lmpnn_kge.runs.fitting import FittedMethod
-from lmpnn_kge.runs.knowledge import Knowledge
+from lmpnn_kge.runs.asker import Asker
+from lmpnn_kge.runs.asking_tuples import answer_tuples, explain_tuple
 from lmpnn_kge.runs.notes import (
     ANCHORS,
     EXCLUDED,
@@ -34,27 +32,10 @@ from lmpnn_kge.runs.questions import Batch, Question, atoms_of_answer, by_patter
 #: Scores that are held at once.
 CHUNK_SCORES = 2**22
 
-#: What to do with entities that a relation was never seen with: rank them last, omit them, nothing.
-Candidates = Literal["typed-first", "typed", "any"]
-
 
 @dataclass(frozen=True, eq=False)
-class Asking:
-    """Who answers, what the graph knows, and which answers are wanted."""
-
-    vocabulary: Vocabulary
-    fitted: FittedMethod
-    knowledge: Knowledge | None
-    k: int | None = None  # answers to each question; None takes the question's LIMIT, or ten
-    predicted: bool = False
-    candidates: Candidates = "typed-first"
-    explaining: Explaining | None = None
-    witnesses: int = 1  # reasons for each answer, if they are explained
-    timeout: float | None = None  # seconds for each question
-
-    @property
-    def method(self) -> Method:
-        return self.fitted.method
+class Asking(Asker):
+    """Answers questions, and explains the answers."""
 
     def ask(self, formulas: Sequence[str | Formula]) -> list[AnswerList | QueryError]:
         """The answers to each formula, or what is wrong with it."""
@@ -69,13 +50,18 @@ class Asking:
         return [next(in_order)[1] if isinstance(item, Question) else item for item in read]
 
     @torch.no_grad()
-    def explain(self, formula: str | Formula, entity: str) -> Answer:
-        """One entity as an answer, whatever its rank is, with its reasons."""
+    def explain(self, formula: str | Formula, entity: str | Sequence[str]) -> Answer:
+        """One entity or tuple as an answer, whatever its rank is, with its reasons."""
         question = self._read(formula)
         if isinstance(question, QueryError):
             raise question
-        rows = torch.tensor([self.vocabulary.entity(entity)], device=self.method.device)
+        named = [entity] if isinstance(entity, str) else entity
+        check_arity(question.formula, named)
+        entities = [self.vocabulary.entity(name) for name in named]
+        rows = torch.tensor(entities, device=self.method.device)
         with time_limit(self.timeout):
+            if len(entities) > 1:
+                return explain_tuple(self, question, entities)
             batch = Batch.of([question])
             scores, _ = score(self.method, batch)
             known = confirmed = None
@@ -112,6 +98,8 @@ class Asking:
 
     @torch.no_grad()
     def _answer_together(self, questions: list[Question]) -> list[AnswerList]:
+        if len(questions[0].pattern.free) > 1:
+            return [answer_tuples(self, question) for question in questions]
         batch = Batch.of(questions)
         scores, excluded = score(self.method, batch)
         removed = {EXCLUDED: excluded, ANCHORS: self._anchors(batch)}

@@ -92,7 +92,13 @@ def evaluate_fitted(
     results = replace(average(ranked), origin=_origin(fitted, store, limit, inputs))
     if fitted.probability is None:
         return results
-    having = {name: group.ranked for name, group in store.queries(split).items()}
+    having = {
+        name: group.ranked
+        for name, group in store.queries(split).items()
+        if len(group.pattern.free) == 1  # the probability of a tuple is not estimated
+    }
+    if not having:
+        return results
     few = capped(having, min(MEASURED, limit or MEASURED))
     return replace(results, reliability=fitted.probability.measure(fitted.method, few))
 
@@ -132,7 +138,8 @@ class Fitting:
 
         def make() -> Fit:
             ranked = {n: group.ranked for n, group in self.valid_queries().items()}
-            queries = {n: group for n, group in ranked.items() if len(group)}
+            # What is learnt from one free variable serves those of tuples, too.
+            queries = {n: g for n, g in ranked.items() if len(g) and len(g.pattern.free) == 1}
             return fit(name, self.backbone, self.facts, queries, settings, listener)
 
         def read(content: object, source: str) -> Fit:

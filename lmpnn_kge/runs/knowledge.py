@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,6 +20,9 @@ from lmpnn_kge.query.explain import Witness
 from lmpnn_kge.query.formula import Formula, has_negation
 from lmpnn_kge.runs.questions import Batch, Question, atoms_of_answer
 from lmpnn_kge.search.facts import Facts
+
+#: Rows of entities, or of the entities of tuples.
+AnswerRows = Sequence[int | Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +85,11 @@ class Knowledge:
         return self._mask(known.mask(count)), self._mask(confirmed.mask(count))
 
     def witnesses(
-        self, formula: Formula, answers: Sequence[int], limit: int
+        self, formula: Formula, answers: AnswerRows, limit: int, split: str = "train"
     ) -> list[list[Witness]]:
-        """Up to `limit` ways in which each of some entities answers by the training edges."""
+        """Up to `limit` ways in which each entity or tuple answers by the edges of a split."""
         there, here = self._there.entities, self._here.entities
-        found = self.graph.witnesses(formula, there[list(answers)], limit=limit)
+        found = self.graph.witnesses(formula, there[np.array(answers, np.int64)], split, limit)
         return [
             [
                 replace(w, values={v: int(here[row]) for v, row in w.values.items()})
@@ -93,6 +97,11 @@ class Knowledge:
             ]
             for witnesses in found
         ]
+
+    def answering(self, formula: Formula, answers: AnswerRows, split: str) -> Tensor:
+        """Which tuples [m, k] answer a formula by the edges of a split, [m]."""
+        found = [bool(witnesses) for witnesses in self.witnesses(formula, answers, 1, split)]
+        return torch.tensor(found, dtype=torch.bool, device=self.device)
 
     def refuted(self, batch: Batch) -> Tensor:
         """The entities that violate a negated condition in the training edges."""

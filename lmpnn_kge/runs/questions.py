@@ -20,12 +20,13 @@ from lmpnn_kge.query.formula import (
     Formula,
     Term,
     Variable,
+    free_variables,
     map_literals,
     map_terms,
     terms,
 )
 from lmpnn_kge.query.normal_form import normalise
-from lmpnn_kge.query.parser import read_query
+from lmpnn_kge.query.parser import check_single, read_query
 from lmpnn_kge.query.patterns import Pattern
 
 #: Answers to a question that does not say how many.
@@ -48,9 +49,11 @@ class Shape:
     @classmethod
     def of(cls, formula: Formula) -> Shape:
         named = [term for term in terms(formula) if isinstance(term, Constant)]
-        bound = [term for term in terms(formula) if isinstance(term, Variable) and term != FREE]
-        order = [*named, *bound, FREE]
-        places: dict[Term, Term] = {FREE: FREE}
+        free = free_variables(formula)
+        variables = [term for term in terms(formula) if isinstance(term, Variable)]
+        bound = [variable for variable in variables if variable not in free]
+        order = [*named, *bound, *free]
+        places: dict[Term, Term] = {variable: variable for variable in free}
         places |= {term: Constant(f"s{number}") for number, term in enumerate(named, 1)}
         places |= {term: Variable(f"e{number}") for number, term in enumerate(bound, 1)}
         relations: dict[tuple[str, bool, Term, Term], str] = {}  # equal atoms share a place
@@ -118,6 +121,13 @@ class Question:
             names.notes,
             query.limit,
         )
+
+    @classmethod
+    def read_single(cls, formula: str | Formula, vocabulary: Vocabulary) -> Question:
+        """A question with one free variable; QueryError if it has several."""
+        question = cls.read(formula, vocabulary)
+        check_single(question.formula)
+        return question
 
     @property
     def pattern(self) -> Pattern:
@@ -192,5 +202,5 @@ def atoms_of_answer(pattern: Pattern) -> tuple[tuple[AtomOfAnswer, ...], ...]:
             for at_tail, (end, other) in ((False, literal.terms), (True, literal.terms[::-1]))
             if end == FREE
         )
-        for disjunct in normalise(pattern.formula)
+        for disjunct in pattern.disjuncts
     )

@@ -31,7 +31,8 @@ from lmpnn_kge.queries.renumber import renumber_store
 from lmpnn_kge.queries.store import QueryStore
 from lmpnn_kge.query.formula import Formula
 from lmpnn_kge.runs.answer import Answer, AnswerList
-from lmpnn_kge.runs.asking import Asking, Candidates, best_rows, score
+from lmpnn_kge.runs.asker import Candidates
+from lmpnn_kge.runs.asking import Asking, best_rows, score
 from lmpnn_kge.runs.fitting import FittedMethod, Fitting, evaluate_fitted
 from lmpnn_kge.runs.inputs import renumber_queries
 from lmpnn_kge.runs.kept import fit_file, read_results, results_file
@@ -222,7 +223,7 @@ class Run:
 
     def embed(self, formula: str | Formula) -> Tensor:
         """The answer embeddings of a formula, one for each disjunct, [disjuncts, d]."""
-        batch = Batch.of([Question.read(formula, self.vocabulary)])
+        batch = Batch.of([Question.read_single(formula, self.vocabulary)])
         return self.method.embed(batch.pattern, *batch.tensors(self.method.device))[:, 0]
 
     @torch.inference_mode()
@@ -231,7 +232,7 @@ class Run:
     ) -> list[tuple[str, float]]:
         """The ids and scores of the k entities that answer a formula best, by the score alone."""
         asked = self.method if method is None else self._methods.get(method, SILENT).method
-        question = Question.read(formula, self.vocabulary)
+        question = Question.read_single(formula, self.vocabulary)
         scores, excluded = score(asked, Batch.of([question]))
         (rows,) = best_rows(scores, excluded, None, question.most(k))
         ids = [self.vocabulary.entity_ids[row] for row in rows.tolist()]
@@ -282,9 +283,9 @@ class Run:
     ) -> AnswerList | list[AnswerList]:
         """The k best answers to a formula, each marked as known or predicted by the graph.
 
-        A formula may also be a SPARQL query that selects one variable. Without k, its LIMIT is
-        taken, or 10. A list of formulas gives a list of answers to each, much faster than one call
-        for each.
+        A formula may also be a SPARQL query. Without k, its LIMIT is taken, or 10. A list of
+        formulas gives a list of answers to each, much faster than one call for each. The answers of
+        a formula with ?1, ?2, … are tuples, whose score is no probability.
 
         Entities that violate a negated condition in the training edges are omitted, and so are
         entities of the question that could answer only by an edge to themselves. With
@@ -353,7 +354,7 @@ class Run:
     def explain(
         self,
         formula: str | Formula,
-        entity: str,
+        entity: str | Sequence[str],
         count: int = 1,
         *,
         method: str | None = None,
@@ -362,7 +363,8 @@ class Run:
     ) -> Answer:
         """An entity, an id or a label, as an answer to a formula, with up to `count` reasons.
 
-        It need not be among the best answers. The other arguments are those of `ask`.
+        If the formula asks for several entities, entity is a list of them. It need not be among the
+        best answers. The other arguments are those of `ask`.
         """
         return self._asking(None, method, count, timeout, listener).explain(formula, entity)
 

@@ -19,7 +19,6 @@ from lmpnn_kge.methods.calibration import Calibration, Reliability, mapping, num
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.query.formula import has_negation
-from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.search.logistic import Logistic
 from lmpnn_kge.search.questions import in_batches
@@ -112,7 +111,7 @@ def _features(scores: Tensor, known: Tensor, entities: Tensor) -> Tensor:
 
 
 def _kind(pattern: Pattern) -> int:
-    disjuncts = normalise(pattern.formula)
+    disjuncts = pattern.disjuncts
     negated = has_negation(pattern.formula)
     variables = any(c.bound or any(group.bound for group in c.groups) for c in disjuncts)
     return 4 * (len(disjuncts) > 1) + 2 * variables + negated

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from lmpnn_kge.methods.method import Scores
 from lmpnn_kge.query.formula import FREE, Constant, Term
-from lmpnn_kge.query.normal_form import normalise, scoped
+from lmpnn_kge.query.normal_form import scoped
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.search.solve import Batch, Part, Solver
 
@@ -40,7 +40,7 @@ class Search:
     def parts(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> list[list[Part]]:
         """The conditions on the answers of queries [n, c] and [n, r], for each disjunct."""
         batch = make_batch(pattern, constants, relations)
-        disjuncts = map(scoped, normalise(pattern.formula))
+        disjuncts = map(scoped, pattern.disjuncts)
         return [self.solver.parts(disjunct, batch, FREE) for disjunct in disjuncts]
 
     def truth(self, disjuncts: list[list[Part]]) -> Tensor:

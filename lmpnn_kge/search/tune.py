@@ -20,7 +20,6 @@ from lmpnn_kge.listener import Listener
 from lmpnn_kge.methods.rank import capped, evaluate
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.query.formula import FREE, Atom, Constant
-from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.search.facts import Facts
 from lmpnn_kge.search.logic import Logic
@@ -146,7 +145,7 @@ def learn_weights(
 
 def is_flat(pattern: Pattern) -> bool:
     """Whether a pattern is a conjunction of edges and denied edges from constants to `?`."""
-    disjuncts = normalise(pattern.formula)
+    disjuncts = pattern.disjuncts
     return (
         len(disjuncts) == 1
         and all(
@@ -163,5 +162,5 @@ def _flat_truth(truth: EdgeTruth, questions: Questions) -> Tensor:
     """The log truth of all entities for flat queries, [n, E], with a gradient."""
     solver = Solver(truth, Logic("product", "max"), 1, 1, 1)
     batch = make_batch(questions.pattern, questions.constants, questions.relations)
-    (conjunct,) = normalise(questions.pattern.formula)
+    (conjunct,) = questions.pattern.disjuncts
     return solver.solve(conjunct, batch, FREE)

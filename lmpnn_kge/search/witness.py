@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from lmpnn_kge.query.explain import Witness
-from lmpnn_kge.query.formula import FREE, Term, Variable, connected_to
-from lmpnn_kge.query.normal_form import Conjunct, normalise, scoped
+from lmpnn_kge.query.formula import Term, Variable, connected_to
+from lmpnn_kge.query.normal_form import Conjunct, scoped
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.search.logic import IMPOSSIBLE
 from lmpnn_kge.search.search import make_batch
@@ -28,14 +28,18 @@ def find_witnesses(
     answers: Tensor,
     count: int = 1,
 ) -> list[list[Witness]]:
-    """For each of answers [k] to a query [c] and [r], its best witnesses, the best one first.
+    """For each answer to a query [c] and [r], its best witnesses, the best one first.
+
+    answers has rows of entities [n], or of tuples [n, k].
 
     Every answer has at least one. Further ones are left out if they cannot be true.
     """
     query = make_batch(pattern, constants[None], relations[None])
     found: list[list[tuple[float, Witness]]] = [[] for _ in answers]
-    for disjunct in normalise(pattern.formula):
-        batch = query.at(torch.zeros_like(answers), {FREE: answers})
+    columns = answers.view(len(answers), -1).unbind(1)
+    for disjunct in pattern.disjuncts:
+        values: dict[Term, Tensor] = dict(zip(pattern.free, columns, strict=True))
+        batch = query.at(torch.zeros_like(columns[0]), values)
         for owner, truth, witness in _search(solver, disjunct, batch, count):
             found[owner].append((truth, witness))
     best = (sorted(several, key=lambda pair: -pair[0])[:count] for several in found)
@@ -48,10 +52,10 @@ def find_witnesses(
 def _search(
     solver: Solver, disjunct: Conjunct, batch: Batch, count: int
 ) -> list[tuple[int, float, Witness]]:
-    """The best assignments for each query of a batch in which `?` has a value: query, log truth.
+    """The best assignments for each query of a batch that has the answers: query, log truth.
 
-    Variables get their entities one by one, those near to `?` first, each by the truth that the
-    conjunct has with it when the variables after it are eliminated.
+    Variables get their entities one by one, those near to the answer first, each by the truth that
+    the conjunct has with it when the variables after it are eliminated.
     """
     size, owners = batch.size, torch.arange(batch.size, device=solver.truth.device)
     conjunct = scoped(disjunct)
@@ -64,7 +68,7 @@ def _search(
         kept = _best_of_each(owners, truth, size, count)
         owners, truth = owners[kept], truth[kept]
         batch = batch.at(rows[kept], {variable: entities[kept]})
-    variables = (FREE, *conjunct.bound)
+    variables = (*conjunct.free, *conjunct.bound)
     rows_of_values = zip(*(batch.values[variable].tolist() for variable in variables), strict=True)
     paths = _paths(solver, conjunct, batch)
     return [
@@ -100,10 +104,10 @@ def _best_of_each(owners: Tensor, truth: Tensor, size: int, count: int) -> Tenso
 
 
 def _from_answer(conjunct: Conjunct) -> list[Variable]:
-    """The variables that a conjunct binds, those connected to `?` by fewer conditions first."""
+    """The variables that a conjunct binds, those that fewer conditions connect to ? first."""
     atoms = [literal.atom for literal in conjunct.literals]
     order: dict[Term, None] = dict.fromkeys(
-        term for atom in connected_to(FREE, atoms) for term in atom.terms
+        term for atom in connected_to(conjunct.free[0], atoms) for term in atom.terms
     )
     bound = [term for term in order if isinstance(term, Variable) and term in conjunct.bound]
     return [*bound, *(variable for variable in conjunct.bound if variable not in order)]

@@ -14,9 +14,8 @@ from lmpnn_kge.methods.names import CQD_BEAM, HYBRID, LMPNN, SEARCH
 from lmpnn_kge.query.draw_reasons import panel_of
 from lmpnn_kge.query.drawing.graph_data import graph_data
 from lmpnn_kge.query.formula import Formula, Term
-from lmpnn_kge.query.parser import read_query
+from lmpnn_kge.query.parser import check_single, read_query
 from lmpnn_kge.query.reason import Reason
-from lmpnn_kge.query.sparql.read import is_sparql
 from lmpnn_kge.runs.answer import Answer, AnswerList
 from lmpnn_kge.runs.questions import DEFAULT_ANSWERS
 from lmpnn_kge.runs.run import Run
@@ -127,7 +126,9 @@ class ServedRun:
         if isinstance(question, str):
             try:
                 self.check_length(question)
-                limit = read_query(question).limit if is_sparql(question) else None
+                query = read_query(question)
+                check_single(query.formula)
+                limit = query.limit
             except QueryError as error:
                 return error
         return wanted.offset + (wanted.k or limit or DEFAULT_ANSWERS)

@@ -173,7 +173,13 @@ class Result(NamedTuple):
 
 
 def solve(served: ServedRun, query: SelectQuery, wanted: requests.Sparql) -> Result:
-    """The solutions of SELECT."""
+    """The solutions of SELECT; QueryError if it has several variables."""
+    if len(query.answers) > 1:
+        names = ", ".join(f"?{name}" for name in query.answers)
+        raise QueryError(
+            f"the query selects {len(query.answers)} variables ({short(names)}); this endpoint "
+            "answers one: SELECT ?x"
+        )
     solver = _exact if wanted.answers == "exact" else _predicted
     answers, complete, total = solver(served, query, wanted)
     rows = [

@@ -55,7 +55,7 @@ class LmpnnTask:
         unit = self.method.entities
         self.table = None if unit is None else unit.to(dtype)
         self.dtype = dtype
-        self.input = Input(train, model.backbone.num_entities, settings)
+        self.input = Input(_about_each_variable(train), model.backbone.num_entities, settings)
         ranked = {name: queries.ranked for name, queries in valid.items()}
         self.valid = capped(
             {name: queries for name, queries in ranked.items() if len(queries)},
@@ -112,6 +112,15 @@ class LmpnnTask:
 
     def context(self) -> AbstractContextManager[object]:
         return nullcontext()
+
+
+def _about_each_variable(queries: Mapping[str, Queries]) -> dict[str, Queries]:
+    """Queries about one variable each: of those whose answers are tuples, all free variables."""
+    return {
+        f"{name} {number}" if number else name: part
+        for name, group in queries.items()
+        for number, part in enumerate(group.marginals)
+    }
 
 
 def scheduled_rate(settings: TrainSettings, step: int, steps: int) -> float:

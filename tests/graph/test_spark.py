@@ -82,6 +82,16 @@ def test_every_type_has_the_answers_of_duckdb(graph, spark, edges, name):
     assert len(answers.values)
 
 
+@pytest.mark.parametrize("name", ["2f-nm", "3f-c"])
+def test_tuples_are_those_of_duckdb_up_to_a_limit(graph, spark, edges, name):
+    pattern = named_patterns()[name]
+    constants, relations = ground(pattern, edges, 10_000, np.random.default_rng(0))
+    queries = constants[:50], relations[:50]
+    answers = spark.answer(pattern, *queries, limit=20)
+    assert same(answers, graph.database.answer(pattern, *queries, limit=20))
+    assert answers.counts.max() == 20
+
+
 @pytest.fixture(scope="module")
 def names(graph):
     """Rows of relations with some hundred edges, and of entities that have many of these."""

@@ -12,7 +12,7 @@ from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.sparql.read import from_sparql
 from lmpnn_kge.query.sparql.write import to_sparql
 
-from ..formulas import ENTITIES, RELATIONS, formulas, graphs
+from ..formulas import ENTITIES, RELATIONS, formulas, graphs, tuple_formulas
 from .test_database import CASES, entity_names, graph_of, relation_names
 
 pyoxigraph = pytest.importorskip("pyoxigraph", reason="the extra rdf is not installed")
@@ -54,6 +54,21 @@ def test_a_formula_has_the_same_answers_as_its_sparql_and_as_that_read_again(for
         event(str(refused).split(" of ")[0])
         assume(False)
     check(formula, triples | EVERY_ENTITY)
+
+
+@given(formula=tuple_formulas(entity_names, relation_names, 2), triples=graphs)
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+def test_tuples_are_the_same_in_sparql_and_as_that_read_again(formula, triples):
+    try:
+        normalise(formula)
+    except QueryError:
+        assume(False)
+    triples = triples | EVERY_ENTITY
+    ours, text = graph_of(triples).answer(formula), to_sparql(formula)
+    rows = store_of(triples).query(text)
+    assert sorted({tuple(name_of(value.value) for value in row) for row in rows}) == ours, text
+    read = from_sparql(text).formula
+    assert graph_of(triples).answer(read) == ours, read
 
 
 @pytest.mark.parametrize("text", CASES)

@@ -15,9 +15,9 @@ from lmpnn_kge.errors import QueryError
 from lmpnn_kge.lmpnn import network
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.lmpnn.wiring import wire
-from lmpnn_kge.query.formula import FREE, Constant
+from lmpnn_kge.query.formula import Constant
 from lmpnn_kge.query.graph import query_graphs
-from lmpnn_kge.query.patterns import Pattern, named_patterns, parse_pattern
+from lmpnn_kge.query.patterns import Pattern, parse_pattern
 from lmpnn_kge.settings.files import load_config
 from lmpnn_kge.training.folder import RunFolder
 from lmpnn_kge.training.lmpnn import LmpnnTask
@@ -27,7 +27,7 @@ from .. import made_up
 from ..backbones.test_contract import ENTITIES, NAMES, RELATIONS, make
 from ..formulas import formulas
 
-PATTERNS = named_patterns()
+PATTERNS = made_up.patterns("2f-ep", "2f-cn")
 UNIONS = ("2u", "up")
 QUERIES = 2
 
@@ -91,8 +91,13 @@ def plain_message(model, z, relation, inverse, negated):
 
 
 def plain_depth(graph) -> int:
-    """From ? to the farthest constant, by walking until nothing new is found."""
-    distance = {0: 0}
+    """From the farthest free variable to its farthest constant."""
+    return max(plain_distance(graph, variable) for variable in range(graph.free))
+
+
+def plain_distance(graph, variable) -> int:
+    """From a variable to the farthest constant, by walking until nothing new is found."""
+    distance = {variable: 0}
     for step in range(len(graph.nodes)):
         for edge in graph.edges:
             for a, b in ((edge.head, edge.tail), (edge.tail, edge.head)):
@@ -114,7 +119,7 @@ def plain_answer(model, graph, pattern, constants, relations, shift, kind):
         if isinstance(term, Constant):
             state.append(model.backbone.entities[constants[pattern.constants.index(term.name)]])
         else:
-            state.append(model.free if term == FREE else model.bound)
+            state.append(model.free if term.is_free else model.bound)
     for _ in range(max(1, plain_depth(graph) + shift)):
         total = [model.epsilon * z for z in state]
         for edge in graph.edges:
@@ -138,7 +143,7 @@ def plain_answer(model, graph, pattern, constants, relations, shift, kind):
 @torch.no_grad()
 def check(model, pattern, union, shift, seed=0, kind="updated"):
     constants, relations = columns(pattern, seed=seed)
-    graphs = query_graphs(pattern.formula, merge=union == "merge")
+    graphs = query_graphs(pattern.formula, merge=union == "merge", focus=pattern.focus)
     for wiring, graph in zip(wire(pattern, union, shift, kind), graphs, strict=True):
         found = model(wiring, constants, relations)
         expected = [

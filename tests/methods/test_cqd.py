@@ -21,7 +21,7 @@ from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.query.formula import FREE, Atom, Constant, Variable
 from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.parser import parse
-from lmpnn_kge.query.patterns import Pattern, named_patterns, parse_pattern
+from lmpnn_kge.query.patterns import Pattern, parse_pattern
 from lmpnn_kge.runs.baselines import evaluate_method
 from lmpnn_kge.settings.files import load_settings
 from lmpnn_kge.settings.kinds import CqdSettings
@@ -34,7 +34,7 @@ from ..conftest import TOY
 from ..toy_runs import ROTATE, sample_few
 
 ENTITIES, RELATIONS = 5, 3
-PATTERNS = named_patterns()
+PATTERNS = made_up.patterns("2f-i", "2f-m", "2f-cn")
 both_norms = pytest.mark.parametrize("t_norm", ["product", "godel"])
 
 
@@ -68,7 +68,7 @@ class ByHand:
         return torch.tensor([self.of(entity) for entity in range(ENTITIES)], dtype=torch.float64)
 
     def of(self, entity):
-        found = [self.conjunct(c, {FREE: entity}) for c in normalise(self.pattern.formula)]
+        found = [self.conjunct(c, {FREE: entity}) for c in self.pattern.disjuncts]
         return 1 - math.prod(1 - truth for truth in found) if self.product else max(found)
 
     def conjunct(self, conjunct, values):

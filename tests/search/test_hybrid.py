@@ -133,7 +133,7 @@ def test_only_the_best_entities_are_put_in_another_order(monkeypatch, most):
 def test_rows_by_themselves_have_the_scores_of_all_rows():
     truth = DenseTruth.random(8, 2, {(0, 0, 1)})
     method = Hybrid(search(truth, NOISY), random_reranker(2))
-    for pattern in named_patterns().values():
+    for pattern in made_up.patterns("2f-m", "2f-cn").values():
         drawn = made_up.queries(pattern, 5, 8, 2)
         ids = [torch.from_numpy(column).long() for column in (drawn.constants, drawn.relations)]
         answer = method.answer(pattern, *ids)

@@ -12,7 +12,7 @@ from lmpnn_kge import QueryError
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.query.formula import FREE, Atom, Constant, Variable
 from lmpnn_kge.query.normal_form import Conjunct, normalise, scoped
-from lmpnn_kge.query.patterns import Pattern, named_patterns
+from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.search.logic import Logic
 from lmpnn_kge.search.search import Search
 from lmpnn_kge.search.solve import Solver
@@ -21,7 +21,7 @@ from .. import made_up
 from ..formulas import ENTITIES, RELATIONS, brute_force, formulas, graphs
 from .dense import DenseTruth
 
-PATTERNS = named_patterns()
+PATTERNS = made_up.patterns("2f-i", "2f-m", "2f-cn", "3f-c")
 LOGICS = [Logic(t, e) for t in ("product", "godel") for e in ("max", "noisy-or")]
 VOCABULARY = Vocabulary(
     [f"e{row}" for row in range(ENTITIES)], [f"r{row}" for row in range(RELATIONS)]
@@ -45,7 +45,7 @@ class ByHand:
         self.relations = dict(zip(pattern.relations, relations.tolist(), strict=True))
 
     def of_all(self):
-        disjuncts = [scoped(disjunct) for disjunct in normalise(self.pattern.formula)]
+        disjuncts = [scoped(disjunct) for disjunct in self.pattern.disjuncts]
         by_disjunct = [self.of_conjunct(disjunct, {}, FREE) for disjunct in disjuncts]
         return torch.tensor(
             [

@@ -139,6 +139,18 @@ def test_a_wrong_question_says_what_is_wrong_and_where(client):
     assert checked["disjuncts"] == []
 
 
+def test_a_question_for_tuples_is_drawn_but_not_answered(client):
+    pairs = {"question": "friend_of(?1, ?2)"}
+    nodes = post(client, "/api/draw", **pairs)["disjuncts"][0]["nodes"]
+    assert [node["kind"] for node in nodes] == ["free", "free"]
+    for path, more in (("ask", {}), ("answer", {}), ("explain", {"answer": "Ada Voss"})):
+        error = post(client, f"/api/{path}", 400, **pairs, **more)["error"]
+        assert error["message"].startswith("the formula asks for 2 entities at once (?1, ?2)")
+    edit = {"action": "negate", "edge": 0}
+    error = post(client, "/api/edit", 400, **pairs, **edit)["error"]
+    assert "changed in its text only" in error["message"]
+
+
 def test_edits_chain_into_a_question_that_can_be_asked(client):
     text = ""
     for action in (

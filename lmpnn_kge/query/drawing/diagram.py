@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lmpnn_kge.query.formula import FREE, Constant, Term
+from lmpnn_kge.query.formula import FREE, Constant, Term, Variable
 from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, scoped
 
 
@@ -36,7 +36,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Diagram:
-    """A conjunct in numbers. Place 0 is `?`, and a group comes before those in it."""
+    """A conjunct in numbers. The first places are free, and a group comes before those in it."""
 
     places: tuple[Place, ...]
     links: tuple[Link, ...]
@@ -45,8 +45,9 @@ class Diagram:
     @classmethod
     def of(cls, conjunct: Conjunct) -> Diagram:
         """Each occurrence of a constant is a place of its own, so that fewer lines cross."""
-        places, links, groups = [Place(FREE, None)], [], []
-        numbers: dict[Term, int] = {FREE: 0}
+        free = conjunct.free or (FREE,)  # a question that is being made has no `?` yet
+        places, links, groups = [Place(variable, None) for variable in free], [], []
+        numbers: dict[Term, int] = {variable: number for number, variable in enumerate(free)}
 
         def place(term: Term, frame: int | None) -> int:
             if term not in numbers or isinstance(term, Constant):
@@ -69,7 +70,7 @@ class Diagram:
 
     @property
     def columns(self) -> list[int]:
-        """For each place, its distance from `?`; the ends of a link differ by at most 1.
+        """For each place, its distance from what is asked; the ends of a link differ by at most 1.
 
         A part that only a constant connects to the others begins where that constant is.
         """
@@ -77,8 +78,12 @@ class Diagram:
         for link in self.links:
             near[link.head].append(link.tail)
             near[link.tail].append(link.head)
-        columns = {0: 0}
-        frontier = [0]
+        frontier = [
+            number
+            for number, place in enumerate(self.places)
+            if isinstance(place.term, Variable) and place.term.is_free
+        ]
+        columns = dict.fromkeys(frontier, 0)
         while len(columns) < len(self.places):
             if not frontier:
                 frontier = [self._connected_by_name(columns)]

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from lmpnn_kge.query.compiler import without_equalities
 from lmpnn_kge.query.formula import (
-    FREE,
     Atom,
     Constant,
     Equal,
@@ -17,6 +16,7 @@ from lmpnn_kge.query.formula import (
     Term,
     Variable,
     conjunction,
+    free_variables,
     map_terms,
     terms,
 )
@@ -111,12 +111,14 @@ def with_plain_names(formula: Formula) -> Formula:
     What follows a ' in the name of a variable, and the number of a group before a dot, only make it
     different from others.
     """
-    names: dict[Term, Term] = {FREE: FREE}
+    names: dict[Term, Term] = {variable: variable for variable in free_variables(formula)}
     for term in terms(formula):
         if isinstance(term, Variable) and term not in names:
             name = term.name.partition("'")[0]
             plain = unscoped(Variable(name)).name
-            written = "x" if name.startswith(BLANK) else re.sub(r"\W", "_", plain)
+            written = re.sub(r"\W", "_", plain)
+            if name.startswith(BLANK) or Variable(written).is_free:
+                written = "x"
             numbers = itertools.chain([0], itertools.count(2))
             free = (Variable(f"{written}{number or ''}") for number in numbers)
             names[term] = next(v for v in free if v not in names.values())

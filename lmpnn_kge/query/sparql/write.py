@@ -10,11 +10,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lmpnn_kge.errors import QueryError, short
 from lmpnn_kge.query.compiler import without_equalities
-from lmpnn_kge.query.formula import FREE, Atom, Constant, Equal, Formula, Term, Variable
+from lmpnn_kge.query.formula import Atom, Constant, Equal, Formula, Term, Variable
 from lmpnn_kge.query.iri import BLANK, SCHEME, iri_of
 from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, normalise, scoped, unscoped
 
@@ -31,8 +31,11 @@ def to_sparql(formula: Formula, limit: int | None = None) -> str:
 
     QueryError if a part of the formula is not connected to `?`, or names a blank node.
     """
-    writer = _Writer()
-    disjuncts = [writer.lines(disjunct) for disjunct in normalise(formula)]
+    conjuncts = normalise(formula)
+    free = conjuncts[0].free
+    answers = {variable: f"?answer{variable.name}" for variable in free}
+    writer = _Writer({**answers}, {*answers.values()})
+    disjuncts = [list(writer.conjunct(scoped(conjunct), free)) for conjunct in conjuncts]
     if len(disjuncts) == 1:
         body = _indented(disjuncts[0])
     else:
@@ -40,7 +43,7 @@ def to_sparql(formula: Formula, limit: int | None = None) -> str:
         for number, lines in enumerate(disjuncts):
             body += [f"{INDENT}}} UNION {{"] * (number > 0) + _indented(_indented(lines))
         body.append(f"{INDENT}}}")
-    query = ["SELECT DISTINCT ?answer WHERE {", *body, "}"]
+    query = [f"SELECT DISTINCT {' '.join(answers.values())} WHERE {{", *body, "}"]
     query += [] if limit is None else [f"LIMIT {limit}"]
     return "\n".join([*[f"PREFIX : <{SCHEME}>", ""] * writer.uses_prefix, *query]) + "\n"
 
@@ -49,23 +52,21 @@ def to_sparql(formula: Formula, limit: int | None = None) -> str:
 class _Writer:
     """Writes disjuncts, and remembers the names of variables, which SPARQL must allow."""
 
-    names: dict[Variable, str] = field(default_factory=lambda: {FREE: "?answer"})
-    taken: set[str] = field(default_factory=lambda: {"?answer"})
+    names: dict[Variable, str]
+    taken: set[str]
     uses_prefix: bool = False
 
-    def lines(self, disjunct: Conjunct) -> list[str]:
-        return list(self._conjunct(scoped(disjunct), (FREE,)))
-
-    def _conjunct(self, conjunct: Conjunct, free: tuple[Variable, ...] = ()) -> Iterator[str]:
+    def conjunct(self, conjunct: Conjunct, free: tuple[Variable, ...] = ()) -> Iterator[str]:
         """The patterns that bind variables, then the conditions on them."""
         conjunct, _ = without_equalities(conjunct)
         literals = dict.fromkeys(conjunct.literals)
         atoms = [a for a in literals if isinstance(a.atom, Atom) and not a.negated]
         bound = {term for literal in atoms for term in literal.terms}
-        if free and FREE not in bound and (value := _value(literals)) is not None:
-            yield f"VALUES {self._term(FREE)} {{ {self._term(value[1])} }}"
-            literals.pop(value[0])
-            bound.add(FREE)
+        for variable in free:
+            if variable not in bound and (value := _value(variable, literals)) is not None:
+                yield f"VALUES {self._term(variable)} {{ {self._term(value[1])} }}"
+                literals.pop(value[0])
+                bound.add(variable)
         for literal in atoms:
             yield self._triple(literal)
         for variable in (*free, *conjunct.bound):
@@ -76,7 +77,7 @@ class _Writer:
                 yield self._condition(literal)
         for group in conjunct.groups:
             yield "FILTER NOT EXISTS {"
-            yield from _indented(self._conjunct(group))
+            yield from _indented(self.conjunct(group))
             yield "}"
 
     def _triple(self, literal: SignedAtom) -> str:
@@ -125,10 +126,12 @@ class _Writer:
         return f":{local}"
 
 
-def _value(literals: dict[SignedAtom, None]) -> tuple[SignedAtom, Constant] | None:
-    """An equality `? = constant`, with the constant."""
+def _value(
+    variable: Variable, literals: dict[SignedAtom, None]
+) -> tuple[SignedAtom, Constant] | None:
+    """An equality of a variable and a constant, with the constant."""
     for literal in literals:
-        if isinstance(literal.atom, Equal) and not literal.negated and FREE in literal.terms:
+        if isinstance(literal.atom, Equal) and not literal.negated and variable in literal.terms:
             for term in literal.terms:
                 if isinstance(term, Constant):
                     return literal, term
