@@ -247,12 +247,13 @@ def _print_table(answers: AnswerList, alone: bool) -> None:
 
 
 def _records(answers: AnswerList) -> Iterator[dict[str, Any]]:
+    from lmpnn_kge.runs.answer import TupleAnswer
+
     for answer in answers:
         record = {"question": answers.question, **vars(answer), "mark": answer.mark}
         record["reasons"] = [reason.to_json() for reason in answer.reasons]
-        record["entities"] = [vars(entity) for entity in answer.entities]
-        if not answer.entities:
-            del record["entities"]
+        if isinstance(answer, TupleAnswer):
+            record["entities"] = [vars(entity) for entity in answer.entities]
         if not math.isfinite(answer.score):  # a truth of 0 has the score -inf, which JSON lacks
             record["score"] = None
         yield record

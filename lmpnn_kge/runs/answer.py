@@ -12,13 +12,12 @@ from lmpnn_kge.query.reason import Name, Reason
 
 @dataclass(frozen=True)
 class Answer:
-    """An entity with its score, or a tuple of entities.
+    """An entity with its score.
 
     probability: how likely the answer is right; None if the method does not estimate that.
     known: whether it follows from the training edges; None without a graph.
     confirmed: whether it follows from all edges, including those held out of training.
     reasons: the ways in which it can answer, if they were asked for; the best first.
-    entities: those of a tuple; its id and label have all of them, separated by commas.
     """
 
     id: str
@@ -28,7 +27,6 @@ class Answer:
     known: bool | None = None
     confirmed: bool | None = None
     reasons: tuple[Reason, ...] = ()
-    entities: tuple[Name, ...] = ()
 
     @property
     def mark(self) -> str:
@@ -47,6 +45,13 @@ class Answer:
     def __repr__(self) -> str:
         name = self.label if self.label == self.id else f"{self.label}, {self.id}"
         return f"Answer({name}: {self.figure}, {self.mark})"
+
+
+@dataclass(frozen=True, repr=False)
+class TupleAnswer(Answer):
+    """A tuple of entities; its id and label have those of all of them, separated by commas."""
+
+    entities: tuple[Name, ...] = ()
 
 
 class AnswerList(list[Answer]):

@@ -11,7 +11,7 @@ from torch import Tensor
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.query.formula import Constant, Equal, Term
 from lmpnn_kge.query.reason import Name
-from lmpnn_kge.runs.answer import Answer, AnswerList
+from lmpnn_kge.runs.answer import Answer, AnswerList, TupleAnswer
 from lmpnn_kge.runs.asker import Asker
 from lmpnn_kge.runs.notes import unknown_premises
 from lmpnn_kge.runs.questions import Batch, Question
@@ -179,12 +179,12 @@ def _answers(
             for split in ("train", "test")
         )
         marks = list(zip(known, confirmed, strict=True))
-    answers = []
+    answers: list[tuple[list[int], Answer]] = []
     for row, score, (is_known, is_confirmed) in zip(rows, shown.tolist(), marks, strict=True):
         entities = tuple(Name(names.entity_ids[entity], names.label(entity)) for entity in row)
         id_ = ", ".join(str(Constant(name.id)) for name in entities)
         label = ", ".join(name.label for name in entities)
-        answer = Answer(
+        answer = TupleAnswer(
             id_, label, score, known=is_known, confirmed=is_confirmed, entities=entities
         )
         answers.append((row, answer))

@@ -36,7 +36,7 @@ def find_witnesses(
     """
     query = make_batch(pattern, constants[None], relations[None])
     found: list[list[tuple[float, Witness]]] = [[] for _ in answers]
-    columns = answers.view(len(answers), -1).unbind(1)
+    columns = answers.view(len(answers), len(pattern.free)).unbind(1)
     for disjunct in pattern.disjuncts:
         values: dict[Term, Tensor] = dict(zip(pattern.free, columns, strict=True))
         batch = query.at(torch.zeros_like(columns[0]), values)

@@ -161,5 +161,5 @@ def test_nothing_left_is_said():
 
 def test_questions_of_both_kinds_are_answered_together():
     several = asking().ask(["borders(Kenya, ?)", "borders(?1, ?2)", "borders(?1, ?3)"])
-    assert [len(a.entities) for answers in several[:2] for a in answers[:1]] == [0, 2]
+    assert [hasattr(answers[0], "entities") for answers in several[:2]] == [False, True]
     assert isinstance(several[2], QueryError)
