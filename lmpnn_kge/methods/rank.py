@@ -19,9 +19,10 @@ from lmpnn_kge.errors import RunError
 from lmpnn_kge.graph.answers import Answers, Int64s
 from lmpnn_kge.graph.triples import spread_evenly
 from lmpnn_kge.listener import SILENT, Listener
+from lmpnn_kge.methods.bootstrap import mean_intervals
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.methods.ranks import Floats, Ranks
-from lmpnn_kge.methods.results import Results, TypeResult
+from lmpnn_kge.methods.results import Intervals, Results, TypeResult
 from lmpnn_kge.methods.surplus import surplus
 from lmpnn_kge.processes import current
 from lmpnn_kge.queries.columns import Queries
@@ -70,6 +71,12 @@ def average(ranks: Ranks) -> Results:
     return Results(ranks.split, types)
 
 
+def intervals(ranks: Ranks) -> Intervals:
+    """The intervals of MRR, by type and average."""
+    hard = {name: queries.hard for name, queries in ranks.queries.items()}
+    return mean_intervals({n: _by_query(1 / v, hard[n]) for n, v in ranks.values.items()})
+
+
 def _with_hard_answers(store: QueryStore, split: str, limit: int | None) -> dict[str, Queries]:
     """The queries of a split that can be ranked, at most `limit` of each type."""
     ranked = {name: group.ranked for name, group in store.queries(split).items()}
@@ -109,10 +116,15 @@ def measure(ranks: Floats, hard: Answers) -> TypeResult:
 
 def _average(values: npt.NDArray[np.float64 | np.bool_], answers: Answers) -> float:
     """Average over the answers of each query that has any, then over those queries."""
+    means = _by_query(values, answers)
+    return float(means.mean()) if len(means) else float("nan")
+
+
+def _by_query(values: npt.NDArray[np.float64 | np.bool_], answers: Answers) -> Floats:
+    """The average over the answers of each query that has any."""
     counts = answers.counts
     sums = np.bincount(answers.owners, values, minlength=len(answers))
-    having = counts > 0
-    return float((sums[having] / counts[having]).mean()) if having.any() else float("nan")
+    return sums[counts > 0] / counts[counts > 0]
 
 
 def rank_types(

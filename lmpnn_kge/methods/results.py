@@ -12,6 +12,7 @@ from typing import Any
 
 from lmpnn_kge.errors import CalibrationError, RunError, one_line, short
 from lmpnn_kge.methods.calibration import Reliability
+from lmpnn_kge.methods.counting import Counting
 from lmpnn_kge.methods.origin import Origin
 from lmpnn_kge.methods.text_table import Table, percent
 from lmpnn_kge.notebook import data_frame, html_paragraphs, html_table
@@ -22,6 +23,9 @@ AVERAGES = {"A_P": POSITIVE, "A_N": NEGATIVE}
 
 #: Fractions by query type or average.
 Values = Mapping[str, float]
+
+#: The ends of 95 % intervals, likewise.
+Intervals = Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,8 @@ class Results:
     types: Mapping[str, TypeResult]
     reliability: Reliability | None = None  # of the probabilities of answers, if there are any
     origin: Origin | None = None  # files of older versions do not have it
+    intervals: Intervals | None = None  # of MRR, by type and average; likewise
+    counting: Counting | None = None  # of the numbers of answers, if they are predicted
 
     @property
     def positive(self) -> float | None:
@@ -111,6 +117,11 @@ class Results:
         }
 
     @property
+    def margins(self) -> dict[str, float]:
+        """Half the width of the interval of each MRR; empty if there are no intervals."""
+        return {name: (high - low) / 2 for name, (low, high) in (self.intervals or {}).items()}
+
+    @property
     def headline(self) -> dict[str, float]:
         """A_P and A_N if they are known, else the MRR of each type: what fits on a line."""
         return {name: v for name, v in self.mrr.items() if name in AVERAGES} or self.mrr
@@ -141,6 +152,10 @@ class Results:
             content["reliability"] = self.reliability.to_json()
         if self.origin is not None:
             content["origin"] = self.origin.to_json()
+        if self.intervals is not None:
+            content["intervals"] = {name: list(ends) for name, ends in self.intervals.items()}
+        if self.counting is not None:
+            content["counting"] = self.counting.to_json()
         return content
 
     @classmethod
@@ -162,7 +177,11 @@ class Results:
                 reliability = Reliability.from_json(reliability, source)
             origin = fields.get("origin")
             origin = None if origin is None else Origin.from_json(origin)
-            return cls(str(fields["split"]), types, reliability, origin)
+            intervals = fields.get("intervals")
+            intervals = None if intervals is None else _intervals(intervals)
+            counting = fields.get("counting")
+            counting = None if counting is None else Counting.from_json(counting, source)
+            return cls(str(fields["split"]), types, reliability, origin, intervals, counting)
         except CalibrationError as error:
             raise RunError(f"{source} is damaged: {one_line(error)}") from error
         except (KeyError, ValueError, OverflowError) as error:
@@ -192,12 +211,16 @@ class Results:
     def to_text(self) -> str:
         """MRR, Hits and MRR by missing edges in percent, as tables that fit a terminal."""
         parts = [
-            _to_text({"MRR": [self.mrr]}),
+            _to_text({"MRR": [self.mrr]} | ({"±": [self.margins]} if self.margins else {})),
             _to_text({f"Hits@{k}": [values] for k, values in self.hits.items()}),
             _to_text({f"{edges} missing": [values] for edges, values in self.missing.items()}),
         ]
         if self.reliability is not None:
             parts.append(f"probabilities of answers: {self.reliability}")
+        if self.counting is not None:
+            rows = {f"MAPE, {row}": [values] for row, values in self.counting.errors.items()}
+            rows |= {f"ρ, {row}": [values] for row, values in self.counting.correlations.items()}
+            parts += ["numbers of answers (ρ: Spearman's correlation):", _to_text(rows)]
         return "\n\n".join(part for part in parts if part)
 
     def __str__(self) -> str:
@@ -272,6 +295,15 @@ def _fraction(value: object) -> float:
     if not 0 <= fraction <= 1:
         raise ValueError(f"{fraction} is not between 0 and 1")
     return fraction
+
+
+def _intervals(value: object) -> dict[str, tuple[float, float]]:
+    intervals = {}
+    for name, ends in _mapping(value).items():
+        if not isinstance(ends, list) or len(ends) != 2:
+            raise ValueError(f"{short(ends)} is not an interval")
+        intervals[name] = _fraction(ends[0]), _fraction(ends[1])
+    return intervals
 
 
 def _count(value: object) -> int:
