@@ -16,9 +16,9 @@ from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.query.formula import Formula, has_negation
 from lmpnn_kge.query.negations import exclusions
-from lmpnn_kge.runs.answer import Answer, AnswerList
+from lmpnn_kge.runs.answer import Answer, AnswerList, NumberOfAnswers
 from lmpnn_kge.runs.explaining import Explaining
-from lmpnn_kge.runs.fitting import FittedMethod
+from lmpnn_kge.runs.fitting import FittedCount, FittedMethod
 from lmpnn_kge.runs.knowledge import Knowledge
 from lmpnn_kge.runs.notes import (
     ANCHORS,
@@ -85,6 +85,28 @@ class Asking:
             chances = self._probabilities(question, scores[0], rows, known_rows)
             answers = list(self._answers(rows, scores[0], chances, known, confirmed))
             return self._explained(question, rows, answers)[0]
+
+    def count(self, formula: str | Formula, counting: FittedCount) -> NumberOfAnswers | QueryError:
+        """How many answers a formula probably has, or what is wrong with it."""
+        question = self._read(formula)
+        if isinstance(question, QueryError):
+            return question
+        try:
+            with time_limit(self.timeout), torch.no_grad():
+                batch = Batch.of([question])
+                scores, excluded = score(self.method, batch)
+                known = _no_entities(batch, self.method)
+                if self.knowledge is not None:
+                    known = self.knowledge.known(batch)
+                seen = torch.zeros_like(known) if counting.known is None else known
+                offered = scores.masked_fill(excluded, -torch.inf)
+                expected = float(counting.count(question.pattern, offered, seen))
+        except QueryError as error:
+            return error
+        number = int(known.sum())
+        if not has_negation(question.formula):  # what is known holds
+            expected = max(expected, number)
+        return NumberOfAnswers(expected, None if self.knowledge is None else number)
 
     def _read(self, formula: str | Formula) -> Question | QueryError:
         try:

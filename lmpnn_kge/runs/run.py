@@ -30,7 +30,7 @@ from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.renumber import renumber_store
 from lmpnn_kge.queries.store import QueryStore
 from lmpnn_kge.query.formula import Formula
-from lmpnn_kge.runs.answer import Answer, AnswerList
+from lmpnn_kge.runs.answer import Answer, AnswerList, NumberOfAnswers
 from lmpnn_kge.runs.asking import Asking, Candidates, best_rows, score
 from lmpnn_kge.runs.fitting import FittedCount, FittedMethod, Fitting, evaluate_fitted
 from lmpnn_kge.runs.inputs import renumber_queries
@@ -344,6 +344,28 @@ class Run:
             )
         wanted = dataclasses.replace(asking, k=k, predicted=predicted, candidates=candidates)
         return wanted.ask(formulas)
+
+    def count(
+        self,
+        formula: str | Formula,
+        *,
+        method: str | None = None,
+        timeout: float | None = None,
+        listener: Listener = SILENT,
+    ) -> NumberOfAnswers:
+        """How many answers a formula probably has; the arguments are those of `ask`."""
+        asking = self._asking(None, method, 0, timeout, listener)
+        name = asking.fitted.name
+        counting = self._fitted(name, None, listener).count(listener)
+        if counting is None:
+            raise RunError(
+                f"{name} cannot predict numbers of answers: that is fitted on valid queries, for "
+                "search, hybrid and lmpnn"
+            )
+        number = asking.count(formula, counting)
+        if isinstance(number, QueryError):
+            raise number
+        return number
 
     def prepare(self, method: str, listener: Listener = SILENT) -> None:
         """Fit or read what a method and its reasons need, so that no question waits for it."""

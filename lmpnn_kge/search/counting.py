@@ -4,8 +4,9 @@
 
 x has log Σ exp(score) of the entities that are not known answers (for search, the logarithm of the
 sum of their truths), their best scores at ranks 1, 2, 4, …, log(1 + known), and the numbers of
-relations and constants of the query. b differs between kinds of patterns. kept is the share of known answers that hold: 1 without negation. All of it is
-fitted on valid queries, so that the median of predicted / actual is about 1.
+relations and constants of the query. b differs between kinds of patterns. kept is the share of
+known answers that hold: 1 without negation. All of it is fitted on valid queries, so that the
+median of predicted / actual is about 1.
 
 The sum of calibrated probabilities, which is right on average, has a far larger error: a few
 queries with many answers make it too large for all others.
