@@ -86,23 +86,20 @@ class Asking:
             answers = list(self._answers(rows, scores[0], chances, known, confirmed))
             return self._explained(question, rows, answers)[0]
 
-    def count(self, formula: str | Formula, counting: FittedCount) -> NumberOfAnswers | QueryError:
-        """How many answers a formula probably has, or what is wrong with it."""
+    @torch.no_grad()
+    def count(self, formula: str | Formula, counting: FittedCount) -> NumberOfAnswers:
+        """How many answers a formula probably has."""
         question = self._read(formula)
         if isinstance(question, QueryError):
-            return question
-        try:
-            with time_limit(self.timeout), torch.no_grad():
-                batch = Batch.of([question])
-                scores, excluded = score(self.method, batch)
-                known = _no_entities(batch, self.method)
-                if self.knowledge is not None:
-                    known = self.knowledge.known(batch)
-                seen = torch.zeros_like(known) if counting.known is None else known
-                offered = scores.masked_fill(excluded, -torch.inf)
-                expected = float(counting.count(question.pattern, offered, seen))
-        except QueryError as error:
-            return error
+            raise question
+        with time_limit(self.timeout):
+            batch = Batch.of([question])
+            scores, excluded = score(self.method, batch)
+            nothing = _no_entities(batch, self.method)
+            known = nothing if self.knowledge is None else self.knowledge.known(batch)
+            seen = nothing if counting.known is None else known
+            offered = scores.masked_fill(excluded, -torch.inf)
+            expected = float(counting.count(question.pattern, offered, seen))
         number = int(known.sum())
         if not has_negation(question.formula):  # what is known holds
             expected = max(expected, number)

@@ -362,10 +362,7 @@ class Run:
                 f"{name} cannot predict numbers of answers: that is fitted on valid queries, for "
                 "search, hybrid and lmpnn"
             )
-        number = asking.count(formula, counting)
-        if isinstance(number, QueryError):
-            raise number
-        return number
+        return asking.count(formula, counting)
 
     def prepare(self, method: str, listener: Listener = SILENT) -> None:
         """Fit or read what a method and its reasons need, so that no question waits for it."""

@@ -55,7 +55,8 @@ def test_the_command_offers_every_way_to_answer_a_disjunction():
 
 def test_json_has_this_shape_exactly(trained):
     results = strict(cli("evaluate", trained, "--json").stdout)
-    assert list(results) == ["split", "types", "A_P", "A_N", "origin"]
+    assert list(results) == ["split", "types", "A_P", "A_N", "origin", "intervals", "counting"]
+    assert list(results["intervals"]) == list(results["counting"]["predicted"]) == list(TYPES)
     assert results["split"] == "test"
     assert list(results["types"]) == list(TYPES)
     for found in results["types"].values():
