@@ -25,7 +25,7 @@ from lmpnn_kge.errors import LmpnnError, QueryError, one_line, printable
 from lmpnn_kge.files import check_target, write_file
 
 if TYPE_CHECKING:
-    from lmpnn_kge.runs.answer import AnswerList
+    from lmpnn_kge.runs.answer import AnswerList, NumberOfAnswers
     from lmpnn_kge.runs.asker import Candidates
 
 #: The columns of machine-readable output.
@@ -84,6 +84,12 @@ COLUMNS = ("question", "id", "label", "score", "probability", "known", "confirme
     help="Print up to N reasons for each answer, the best first.",
 )
 @click.option(
+    "--count",
+    is_flag=True,
+    help="Also print how many answers there probably are, and how many of them are known. Records "
+    "have these as count and known_count.",
+)
+@click.option(
     "-o",
     "--out",
     type=click.Path(dir_okay=False),
@@ -114,6 +120,7 @@ def ask(
     method: str | None,
     explain: bool,
     witnesses: int | None,
+    count: bool,
     out: str | None,
     dataset: str | None,
     checkpoint: str | None,
@@ -170,6 +177,11 @@ def ask(
             timeout=timeout,
             listener=listener,
         )
+        numbers = {
+            text: opened.count(text, method=method, timeout=timeout, listener=listener)
+            for text, result in zip(places.values(), results, strict=True)
+            if count and not isinstance(result, QueryError)
+        }
     alone = len(formulas) == 1 or (file is not None and _is_sparql_file(file))
     if alone and isinstance(results[0], QueryError):
         raise results[0]
@@ -188,13 +200,14 @@ def ask(
         for note in result.notes:
             _note(note if alone else f"{place}: {note}")
         if output == "table":
-            _print_table(result, alone)
+            _print_table(result, alone, numbers.get(result.question))
     answered = [result for result in results if not isinstance(result, QueryError)]
     if out is not None:
         reasons = [reason for result in answered for answer in result for reason in answer.reasons]
         write_file(draw_reasons(reasons).encode(), Path(out))
     if output != "table":
-        _print_records([record for result in answered for record in _records(result)], output)
+        records = (_records(result, numbers.get(result.question)) for result in answered)
+        _print_records([record for some in records for record in some], output)
     if any(isinstance(result, QueryError) for result in results):
         sys.exit(1)
 
@@ -229,8 +242,8 @@ def _report(error: QueryError, place: str) -> None:
         click.echo(error.excerpt, err=True)
 
 
-def _print_table(answers: AnswerList, alone: bool) -> None:
-    """A line for each answer; if there are several questions, under the question."""
+def _print_table(answers: AnswerList, alone: bool, number: NumberOfAnswers | None) -> None:
+    """A line for each answer, then their number; if there are several questions, under each."""
     indent = "" if alone else "  "
     if not alone:
         click.echo(printable(answers.question))
@@ -242,15 +255,19 @@ def _print_table(answers: AnswerList, alone: bool) -> None:
         for reason in answer.reasons:
             for line in reason.lines():
                 click.echo(f"{indent}{'':8}{printable(line)}")
+    if number is not None:
+        click.echo(f"{indent}{number}")
     if not alone:
         click.echo()
 
 
-def _records(answers: AnswerList) -> Iterator[dict[str, Any]]:
+def _records(answers: AnswerList, number: NumberOfAnswers | None) -> Iterator[dict[str, Any]]:
     from lmpnn_kge.runs.answer import TupleAnswer
 
     for answer in answers:
         record = {"question": answers.question, **vars(answer), "mark": answer.mark}
+        if number is not None:
+            record |= {"count": number.expected, "known_count": number.known}
         record["reasons"] = [reason.to_json() for reason in answer.reasons]
         if isinstance(answer, TupleAnswer):
             record["entities"] = [vars(entity) for entity in answer.entities]
@@ -267,7 +284,9 @@ def _print_records(records: list[dict[str, Any]], output: str) -> None:
             click.echo(json.dumps(record))
     else:
         table = io.StringIO()
-        columns = (*COLUMNS, "reasons") if any(r["reasons"] for r in records) else COLUMNS
+        columns = [*COLUMNS]
+        columns += ["reasons"] * any(r["reasons"] for r in records)
+        columns += ["count", "known_count"] * any("count" in r for r in records)
         writer = csv.DictWriter(table, columns, lineterminator="\n", extrasaction="ignore")
         writer.writeheader()
         writer.writerows({**r, "reasons": json.dumps(r["reasons"])} for r in records)

@@ -61,6 +61,20 @@ from lmpnn_kge.methods.names import OF_CHECKPOINT
     help="Also evaluate this method on every checkpoint, without training a network; can be "
     "repeated. `evaluate --help` explains the methods.",
 )
+@click.option(
+    "--test-queries",
+    multiple=True,
+    type=click.Path(),
+    metavar="DIR",
+    help="Also test every row on the test queries of this store, in a table of its own, without "
+    "training on it; can be repeated.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Test on at most N queries per type, evenly spread.",
+)
 @beside_option
 @format_option
 @device_option
@@ -77,6 +91,8 @@ def table(
     seeds: int | None,
     out: str | None,
     methods: tuple[str, ...],
+    test_queries: tuple[str, ...],
+    limit: int | None,
     beside: tuple[str, ...],
     format: str | None,
     device: str,
@@ -88,7 +104,7 @@ def table(
     the base, which --config and --set choose. Finished rows in DIR are reused. Ctrl-C saves; the
     same command continues.
     """
-    from lmpnn_kge.reports.table_formats import format_table
+    from lmpnn_kge.reports.table_formats import format_tables
     from lmpnn_kge.tables.make import make_table
     from lmpnn_kge.training.interrupt import Interrupted
 
@@ -106,6 +122,8 @@ def table(
                 out=out,
                 device=device,
                 methods=methods,
+                test_queries=test_queries,
+                limit=limit,
                 beside=read_beside(beside),
                 listener=listener,
             )
@@ -117,5 +135,5 @@ def table(
         click.echo(f"MRR on test queries, in percent:\n\n{made}\n")
         click.echo(f"report    {printable(str(made.report))}")
     else:
-        click.echo(format_table(made.to_table(), format), nl=False)
+        click.echo(format_tables(made.to_tables(), format), nl=False)
         click.echo(f"report    {printable(str(made.report))}", err=True)

@@ -1,8 +1,8 @@
-"""Paired bootstrap over queries: how far the difference of two methods depends on the sample.
+"""Bootstrap over queries: how far a mean, or the difference of two, depends on the sample.
 
-The queries of every type are drawn again with replacement, the same ones for both methods, and the
-difference of the means is taken each time. The interval holds the middle 95 % of these differences.
-An average over types is drawn type by type, as the queries were.
+The queries of every type are drawn again with replacement, and the mean is taken each time. The
+interval holds the middle 95 % of these means. For the difference of two methods, the same queries
+are drawn for both. An average over types is drawn type by type, as the queries were.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from lmpnn_kge.methods.results import AVERAGES
 #: Samples that are drawn; the ends of an interval then vary by less than 1 % of its width.
 RESAMPLES = 10_000
 
-#: The share of the differences that an interval holds.
+#: Samples for the interval of a mean by itself, which is shown with fewer digits.
+FEWER_RESAMPLES = 1_000
+
+#: The share of the means or differences that an interval holds.
 LEVEL = 0.95
 
 #: Values that are drawn at once.
@@ -55,22 +58,31 @@ def compare_paired(
 
     first and second have the values of the same queries, in the same order, by type.
     """
-    streams = np.random.SeedSequence(seed).spawn(len(first))
-    drawn, found = {}, {}
-    for (name, values), stream in zip(first.items(), streams, strict=True):
-        drawn[name] = resampled_means(second[name] - values, resamples, stream)
-        means = float(values.mean()), float(second[name].mean())
-        found[name] = Difference(*means, *_interval(drawn[name]), len(values))
-    for average, names in AVERAGES.items():
-        if all(name in found for name in names):
-            parts = [found[name] for name in names]
-            found[average] = Difference(
-                float(np.mean([part.first for part in parts])),
-                float(np.mean([part.second for part in parts])),
-                *_interval(np.mean([drawn[name] for name in names], axis=0)),
-                sum(part.queries for part in parts),
-            )
+    found = {}
+    differences = {name: second[name] - values for name, values in first.items()}
+    for name, interval in mean_intervals(differences, resamples, seed).items():
+        names = AVERAGES.get(name, (name,))
+        one, other = (float(np.mean([side[n].mean() for n in names])) for side in (first, second))
+        found[name] = Difference(one, other, *interval, sum(len(first[n]) for n in names))
     return found
+
+
+def mean_intervals(
+    values: Mapping[str, Floats], resamples: int = FEWER_RESAMPLES, seed: int = 0
+) -> dict[str, tuple[float, float]]:
+    """The interval of the mean of every type, then of A_P and A_N if all their types are there.
+
+    values has those of the queries of each type.
+    """
+    streams = np.random.SeedSequence(seed).spawn(len(values))
+    drawn = {
+        name: resampled_means(own, resamples, stream)
+        for (name, own), stream in zip(values.items(), streams, strict=True)
+    }
+    for average, names in AVERAGES.items():
+        if all(name in drawn for name in names):
+            drawn[average] = np.mean([drawn[name] for name in names], axis=0)
+    return {name: _interval(means) for name, means in drawn.items()}
 
 
 def resampled_means(values: Floats, resamples: int, seed: np.random.SeedSequence) -> Floats:

@@ -72,9 +72,13 @@ def _over_variables(parts: Sequence[tuple[npt.NDArray[np.float64 | np.bool_], An
 
 def _average(values: npt.NDArray[np.float64 | np.bool_], answers: Answers) -> float:
     """Average over the answers of each query that has any, then over those queries."""
-    means = _means(values, answers)
-    having = ~np.isnan(means)
-    return float(means[having].mean()) if having.any() else float("nan")
+    means = by_query(values, answers)
+    return float(means.mean()) if len(means) else float("nan")
+
+
+def by_query(values: npt.NDArray[np.float64 | np.bool_], answers: Answers) -> Floats:
+    """The average over the answers of each query that has any."""
+    return _means(values, answers)[answers.counts > 0]
 
 
 def _means(values: npt.NDArray[np.float64 | np.bool_], answers: Answers) -> Floats:

@@ -18,11 +18,12 @@ from lmpnn_kge.errors import RunError
 from lmpnn_kge.graph.answers import Int64s
 from lmpnn_kge.graph.triples import spread_evenly
 from lmpnn_kge.listener import SILENT, Listener
+from lmpnn_kge.methods.bootstrap import mean_intervals
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
-from lmpnn_kge.methods.measure import measure, measure_tuples
+from lmpnn_kge.methods.measure import by_query, measure, measure_tuples
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.methods.ranks import Floats, Ranks, TupleRanks
-from lmpnn_kge.methods.results import Results
+from lmpnn_kge.methods.results import Intervals, Results
 from lmpnn_kge.methods.streamed import rank_streamed
 from lmpnn_kge.methods.surplus import surplus
 from lmpnn_kge.methods.tuple_ranks import tuple_ranks, with_every_answer_hard
@@ -71,6 +72,14 @@ def rank_split(
 def average(ranks: Ranks) -> Results:
     """The metrics of ranks, by query type."""
     return Results(ranks.split, _measure_all(ranks.queries, ranks.values, ranks.tuples))
+
+
+def intervals(ranks: Ranks) -> Intervals:
+    """The intervals of MRR, by type and average; those of types with tuples are not estimated."""
+    single = {name: ranks.values[name] for name in ranks.values if name not in ranks.tuples}
+    return mean_intervals(
+        {name: by_query(1 / values, ranks.queries[name].hard) for name, values in single.items()}
+    )
 
 
 def _with_hard_answers(store: QueryStore, split: str, limit: int | None) -> dict[str, Queries]:

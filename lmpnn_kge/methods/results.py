@@ -11,6 +11,7 @@ from typing import Any
 
 from lmpnn_kge.errors import CalibrationError, RunError, one_line, short
 from lmpnn_kge.methods.calibration import Reliability
+from lmpnn_kge.methods.counting import Counting
 from lmpnn_kge.methods.origin import Origin
 from lmpnn_kge.methods.text_table import Table, percent
 from lmpnn_kge.methods.type_result import Metrics, TypeResult, fraction, mapping
@@ -23,6 +24,9 @@ AVERAGES = {"A_P": POSITIVE, "A_N": NEGATIVE}
 #: Fractions by query type or average.
 Values = Mapping[str, float]
 
+#: The ends of 95 % intervals, likewise.
+Intervals = Mapping[str, tuple[float, float]]
+
 
 @dataclass(frozen=True, repr=False)
 class Results:
@@ -32,6 +36,8 @@ class Results:
     types: Mapping[str, TypeResult]
     reliability: Reliability | None = None  # of the probabilities of answers, if there are any
     origin: Origin | None = None  # files of older versions do not have it
+    intervals: Intervals | None = None  # of MRR, by type and average; likewise
+    counting: Counting | None = None  # of the numbers of answers, if they are predicted
 
     @property
     def positive(self) -> float | None:
@@ -70,6 +76,11 @@ class Results:
         return {name: result.mrr for name, result in self.types.items()} | {
             name: value for name, value in averages.items() if value is not None
         }
+
+    @property
+    def margins(self) -> dict[str, float]:
+        """Half the width of the interval of each MRR; empty if there are no intervals."""
+        return {name: (high - low) / 2 for name, (low, high) in (self.intervals or {}).items()}
 
     @property
     def headline(self) -> dict[str, float]:
@@ -114,6 +125,10 @@ class Results:
             content["reliability"] = self.reliability.to_json()
         if self.origin is not None:
             content["origin"] = self.origin.to_json()
+        if self.intervals is not None:
+            content["intervals"] = {name: list(ends) for name, ends in self.intervals.items()}
+        if self.counting is not None:
+            content["counting"] = self.counting.to_json()
         return content
 
     @classmethod
@@ -135,7 +150,11 @@ class Results:
                 reliability = Reliability.from_json(reliability, source)
             origin = fields.get("origin")
             origin = None if origin is None else Origin.from_json(origin)
-            return cls(str(fields["split"]), types, reliability, origin)
+            intervals = fields.get("intervals")
+            intervals = None if intervals is None else _intervals(intervals)
+            counting = fields.get("counting")
+            counting = None if counting is None else Counting.from_json(counting, source)
+            return cls(str(fields["split"]), types, reliability, origin, intervals, counting)
         except CalibrationError as error:
             raise RunError(f"{source} is damaged: {one_line(error)}") from error
         except (KeyError, ValueError, OverflowError) as error:
@@ -166,13 +185,17 @@ class Results:
     def to_text(self) -> str:
         """MRR, Hits and MRR by missing edges in percent, as tables that fit a terminal."""
         parts = [
-            _to_text({"MRR": [self.mrr]}),
+            _to_text({"MRR": [self.mrr]} | ({"±": [self.margins]} if self.margins else {})),
             _to_text({f"Hits@{k}": [values] for k, values in self.hits.items()}),
             _to_text({f"{edges} missing": [values] for edges, values in self.missing.items()}),
             _to_text({label: [values] for label, values in self.tuples.items()}),
         ]
         if self.reliability is not None:
             parts.append(f"probabilities of answers: {self.reliability}")
+        if self.counting is not None:
+            rows = {f"MAPE, {row}": [values] for row, values in self.counting.errors.items()}
+            rows |= {f"ρ, {row}": [values] for row, values in self.counting.correlations.items()}
+            parts += ["numbers of answers (ρ: Spearman's correlation):", _to_text(rows)]
         return "\n\n".join(part for part in parts if part)
 
     def __str__(self) -> str:
@@ -233,3 +256,12 @@ def _turned(by_type: Mapping[str, Mapping[int, float]]) -> dict[int, dict[str, f
         number: {name: values[number] for name, values in by_type.items() if number in values}
         for number in numbers
     }
+
+
+def _intervals(value: object) -> dict[str, tuple[float, float]]:
+    intervals = {}
+    for name, ends in mapping(value).items():
+        if not isinstance(ends, list) or len(ends) != 2:
+            raise ValueError(f"{short(ends)} is not an interval")
+        intervals[name] = fraction(ends[0]), fraction(ends[1])
+    return intervals

@@ -146,6 +146,26 @@ def _answers(rows: Sequence[ReportRow]) -> dict[int, dict[str, int]]:
     return answers
 
 
+def counting_table(columns: Sequence[str], rows: Sequence[ReportRow]) -> Table | None:
+    """How well numbers of answers are predicted; None if no row predicts any."""
+    cells: list[list[Cell]] = []
+    rules = []
+    for row in rows:
+        if row.results is None or row.results.counting is None:
+            continue
+        rules.append(len(cells))
+        counting = row.results.counting
+        for metric, table in (("MAPE", counting.errors), ("ρ", counting.correlations)):
+            for name, values in table.items():
+                cells.append([f"{row.name}: {metric}, {name}", *percent_row([values], columns)])
+    caption = (
+        "The number of all answers on the full graph, in percent: mean absolute percentage error "
+        "and Spearman's correlation. Baselines: the number of answers by training edges, and the "
+        "median of the type for every query."
+    )
+    return Table(["", *columns], cells, caption, rules=rules[1:]) if cells else None
+
+
 def published_table(graph: str, other: str | None = None) -> Table:
     """Every model of the paper once, without its ablations; other is a graph that this is not."""
     rows: dict[str, Published] = {}

@@ -30,6 +30,7 @@ from lmpnn_kge.reports.published import (
 from lmpnn_kge.reports.record import RunRecord
 from lmpnn_kge.reports.result_tables import (
     ReportRow,
+    counting_table,
     facts_table,
     hits_table,
     missing_table,
@@ -111,6 +112,9 @@ def answering(
         blocks.append(Figure(f"types{suffix}", plot, f"MRR on test by query type, {first.graph}."))
     blocks += [Heading("Hits", 3), hits_table(types, having)]
     blocks += _missing(types, having, suffix)
+    numbers = counting_table(columns, having)
+    if numbers is not None:
+        blocks += [Heading("Numbers of answers", 3), numbers]
     if references or other is not None:
         graph = published_graph(graph)
         blocks += [Heading(f"Published on {graph}", 3), published_table(graph, other)]

@@ -54,6 +54,19 @@ class TupleAnswer(Answer):
     entities: tuple[Name, ...] = ()
 
 
+@dataclass(frozen=True)
+class NumberOfAnswers:
+    """How many answers a question probably has."""
+
+    expected: float
+    known: int | None  # by the training edges; None without a graph
+
+    def __str__(self) -> str:
+        number = round(self.expected)
+        text = f"about {number:,} answer{'s' * (number != 1)}"
+        return text if self.known is None else f"{text}, {self.known:,} of them known"
+
+
 class AnswerList(list[Answer]):
     """The answers to one question, best first, with notes on how the question was understood."""
 

@@ -14,10 +14,11 @@ from lmpnn_kge.errors import QueryError
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.query.formula import Formula, has_negation
 from lmpnn_kge.query.negations import exclusions
-from lmpnn_kge.query.parser import check_arity
-from lmpnn_kge.runs.answer import Answer, AnswerList
+from lmpnn_kge.query.parser import check_arity, check_single
+from lmpnn_kge.runs.answer import Answer, AnswerList, NumberOfAnswers
 from lmpnn_kge.runs.asker import Asker
 from lmpnn_kge.runs.asking_tuples import answer_tuples, explain_tuple
+from lmpnn_kge.runs.fitting import FittedCount
 from lmpnn_kge.runs.notes import (
     ANCHORS,
     EXCLUDED,
@@ -71,6 +72,26 @@ class Asking(Asker):
             chances = self._probabilities(question, scores[0], rows, known_rows)
             answers = list(self._answers(rows, scores[0], chances, known, confirmed))
             return self._explained(question, rows, answers)[0]
+
+    @torch.no_grad()
+    def count(self, formula: str | Formula, counting: FittedCount) -> NumberOfAnswers:
+        """How many answers a formula with one free variable probably has."""
+        question = self._read(formula)
+        if isinstance(question, QueryError):
+            raise question
+        check_single(question.formula)
+        with time_limit(self.timeout):
+            batch = Batch.of([question])
+            scores, excluded = score(self.method, batch)
+            nothing = _no_entities(batch, self.method)
+            known = nothing if self.knowledge is None else self.knowledge.known(batch)
+            seen = nothing if counting.known is None else known
+            offered = scores.masked_fill(excluded, -torch.inf)
+            expected = float(counting.count(question.pattern, offered, seen))
+        number = int(known.sum())
+        if not has_negation(question.formula):  # what is known holds
+            expected = max(expected, number)
+        return NumberOfAnswers(expected, None if self.knowledge is None else number)
 
     def _read(self, formula: str | Formula) -> Question | QueryError:
         try:

@@ -16,6 +16,7 @@ from lmpnn_kge.methods.frequency import Frequency
 from lmpnn_kge.methods.names import CQD, FREQUENCY, HYBRID, OF_CHECKPOINT, SEARCH
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.processes import current
+from lmpnn_kge.queries.store import QueryStore
 from lmpnn_kge.runs.fitting import FittedMethod, Fitting, evaluate_fitted
 from lmpnn_kge.runs.inputs import Inputs, gather
 from lmpnn_kge.runs.knowledge import Knowledge
@@ -68,6 +69,7 @@ def evaluate_on(
     name: str,
     inputs: Inputs,
     *,
+    store: QueryStore | None = None,
     split: str = "test",
     limit: int | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -76,15 +78,20 @@ def evaluate_on(
     table_memory: str | None = None,
     listener: Listener = SILENT,
 ) -> Results:
-    """`evaluate_method` on inputs that are gathered already."""
+    """`evaluate_method` on inputs that are gathered already.
+
+    store has other queries to evaluate on, in the rows of the backbone; what is fitted is fitted on
+    the inputs' own.
+    """
     check_method(name, inputs)
-    inputs.store.queries(split)  # an error before the work
+    store = inputs.store if store is None else store
+    store.queries(split)  # an error before the work
     backbone = inputs.backbone.placed(choose_device(device), table_memory)
     if backbone.table_note:
         listener.note(backbone.table_note)
     fitted = _method(name, inputs, backbone, settings or {}, listener)
     hashes = {"checkpoint": inputs.checkpoint.sha256, "graph": inputs.graph_hash}
-    return evaluate_fitted(fitted, inputs.store, split, limit, hashes, ranks, listener)
+    return evaluate_fitted(fitted, store, split, limit, hashes, ranks, listener)
 
 
 def check_method(name: str, inputs: Inputs | None = None) -> None:
@@ -130,6 +137,7 @@ def _fitting(name: str, inputs: Inputs, backbone: Backbone) -> Fitting:
         },
         lambda: inputs.store.splits.get("valid", {}),
         knowledge.triples,
+        knowledge.known_answers,
     )
 
 

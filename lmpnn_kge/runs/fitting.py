@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from lmpnn_kge.listener import Listener
 from lmpnn_kge.methods.calibration import Reliability, mapping
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.methods.origin import Origin
-from lmpnn_kge.methods.rank import average, capped, rank_split
+from lmpnn_kge.methods.rank import average, capped, intervals, rank_split
 from lmpnn_kge.methods.ranks import check_ranks_file
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.processes import current
@@ -24,9 +25,10 @@ from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.store import QueryStore
 from lmpnn_kge.runs.kept import EDGES, read_json, read_reliability
 from lmpnn_kge.runs.reliability import measure_on_test
+from lmpnn_kge.search.counting import AnswerCount, Known
 from lmpnn_kge.search.edges import EdgeProbability
 from lmpnn_kge.search.facts import Facts
-from lmpnn_kge.search.fit import Fit, fit
+from lmpnn_kge.search.fit import Fit, fit, held_out
 from lmpnn_kge.search.probability import AnswerProbability
 from lmpnn_kge.settings.kinds import SearchSettings
 from lmpnn_kge.training.provenance import Software
@@ -41,12 +43,37 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class FittedMethod:
-    """A way to answer with its name and settings, and the probability of its answers if any."""
+    """A way to answer with its name and settings, and the probability of its answers if any.
+
+    count predicts the number of answers if it can be fitted; it is fitted when it is first needed.
+    """
 
     method: Method
     probability: AnswerProbability | None = None
     name: str = "unnamed"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    count: Callable[[Listener], FittedCount | None] = lambda _: None
+
+
+@dataclass(frozen=True, eq=False)
+class FittedCount:
+    """What predicts numbers of answers, and the known answers that it takes into account."""
+
+    count: AnswerCount
+    known: Known | None
+
+    @classmethod
+    def fit(
+        cls, method: Method, valid: Mapping[str, Queries], known: Known | None, listener: Listener
+    ) -> FittedCount | None:
+        """Fit to queries that nothing else is fitted on; None, with a note, if there are none."""
+        ranked = {name: group.ranked for name, group in valid.items()}
+        queries = {n: group.select(held_out(len(group))) for n, group in ranked.items()}
+        try:
+            return cls(AnswerCount.fit(method, queries, known), known)
+        except CalibrationError as error:
+            listener.note(one_line(error))
+            return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,18 +116,23 @@ def evaluate_fitted(
     ranked = rank_split(fitted.method, store, split, limit, listener, fitted.name)
     if ranks is not None:
         ranked.save(ranks)
-    results = replace(average(ranked), origin=_origin(fitted, store, limit, inputs))
-    if fitted.probability is None:
-        return results
+    origin = _origin(fitted, store, limit, inputs)
+    results = replace(average(ranked), origin=origin, intervals=intervals(ranked))
     having = {
         name: group.ranked
         for name, group in store.queries(split).items()
-        if len(group.pattern.free) == 1  # the probability of a tuple is not estimated
+        if len(group.pattern.free) == 1  # nothing is estimated of tuples but their ranks
     }
     if not having:
         return results
     few = capped(having, min(MEASURED, limit or MEASURED))
-    return replace(results, reliability=fitted.probability.measure(fitted.method, few))
+    if fitted.probability is not None:
+        results = replace(results, reliability=fitted.probability.measure(fitted.method, few))
+    counting = fitted.count(listener)
+    if counting is not None:
+        measured = counting.count.measure(fitted.method, few, counting.known)
+        results = replace(results, counting=measured)
+    return results
 
 
 def _origin(
@@ -132,6 +164,7 @@ class Fitting:
     inputs: Mapping[str, str]
     valid_queries: Callable[[], Mapping[str, Queries]]
     triples: Callable[[str], Triples]  # of a split, in the rows of the backbone
+    known: Known
 
     def method(self, name: str, settings: SearchSettings, listener: Listener) -> FittedMethod:
         """`search` or `hybrid`."""
@@ -151,7 +184,29 @@ class Fitting:
         with current().in_turn():  # so that all processes of a job have the same fit
             fitted = self._kept(kept, vars(settings), make, read, Fit.to_json, listener)
         method = fitted.method(self.backbone, self.facts, settings)
-        return FittedMethod(method, fitted.probability, name, vars(settings))
+        count = partial(self._count, f"{kept}-count", method, settings)
+        return FittedMethod(method, fitted.probability, name, vars(settings), count)
+
+    def _count(
+        self, name: str, method: Method, settings: SearchSettings, listener: Listener
+    ) -> FittedCount | None:
+        """The number of answers by the scores of a method; None if it cannot be fitted."""
+        known = self.known if settings.facts == "known" else None
+
+        def make() -> AnswerCount | None:
+            fitted = FittedCount.fit(method, self.valid_queries(), known, listener)
+            return None if fitted is None else fitted.count
+
+        def read(content: object, source: str) -> AnswerCount | None:
+            device = self.facts.keys.device
+            return None if content is None else AnswerCount.from_json(content, source, device)
+
+        def to_json(count: AnswerCount | None) -> object:
+            return None if count is None else count.to_json()
+
+        with current().in_turn():
+            count = self._kept(name, vars(settings), make, read, to_json, listener)
+        return None if count is None else FittedCount(count, known)
 
     def edges(self, listener: Listener) -> FittedEdges:
         """The probabilities of edges."""

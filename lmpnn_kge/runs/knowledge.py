@@ -18,6 +18,7 @@ from lmpnn_kge.graph.vocabulary import Int64s, Rows, Vocabulary
 from lmpnn_kge.once import once
 from lmpnn_kge.query.explain import Witness
 from lmpnn_kge.query.formula import Formula, has_negation
+from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.runs.questions import Batch, Question, atoms_of_answer
 from lmpnn_kge.search.facts import Facts
 
@@ -69,6 +70,10 @@ class Knowledge:
         """The entities that answer by the training edges."""
         found = self.graph.database.answer(batch.pattern, *self._rows_there(batch), "train")
         return self._mask(found.mask(self.graph.num_entities))
+
+    def known_answers(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Tensor:
+        """The same for queries [n, c] and [n, r] of a pattern."""
+        return self.known(Batch(pattern, constants.cpu().numpy(), relations.cpu().numpy()))
 
     def known_and_confirmed(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The entities that answer by the training edges, and those that do by all edges."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import get_args, overload
 
@@ -30,10 +30,10 @@ from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.renumber import renumber_store
 from lmpnn_kge.queries.store import QueryStore
 from lmpnn_kge.query.formula import Formula
-from lmpnn_kge.runs.answer import Answer, AnswerList
+from lmpnn_kge.runs.answer import Answer, AnswerList, NumberOfAnswers
 from lmpnn_kge.runs.asker import Candidates
 from lmpnn_kge.runs.asking import Asking, best_rows, score
-from lmpnn_kge.runs.fitting import FittedMethod, Fitting, evaluate_fitted
+from lmpnn_kge.runs.fitting import FittedCount, FittedMethod, Fitting, evaluate_fitted
 from lmpnn_kge.runs.inputs import renumber_queries
 from lmpnn_kge.runs.kept import fit_file, read_results, results_file
 from lmpnn_kge.runs.knowledge import Knowledge
@@ -178,7 +178,14 @@ class Run:
         # The network needs no graph, which may be gone.
         network = dataclasses.replace(self.method, union=union or self.method.union)
         settings = vars(self.folder.settings) | {"union": network.union}
-        return FittedMethod(network, name=LMPNN, settings=settings)
+        count = partial(self._network_count, network)
+        return FittedMethod(network, name=LMPNN, settings=settings, count=count)
+
+    def _network_count(self, network: LmpnnMethod, listener: Listener) -> FittedCount | None:
+        """What predicts numbers of answers from the scores alone; None without valid queries."""
+        own = find_moved(self.folder.provenance.queries.folder, self.folder.path)
+        valid = self._valid_queries() if own.exists() else {}
+        return FittedCount.fit(network, valid, None, listener) if valid else None
 
     def _hashes(self, method: str) -> dict[str, str | None]:
         """The hashes of the checkpoint and the graph that a method works with."""
@@ -345,6 +352,25 @@ class Run:
         wanted = dataclasses.replace(asking, k=k, predicted=predicted, candidates=candidates)
         return wanted.ask(formulas)
 
+    def count(
+        self,
+        formula: str | Formula,
+        *,
+        method: str | None = None,
+        timeout: float | None = None,
+        listener: Listener = SILENT,
+    ) -> NumberOfAnswers:
+        """How many answers a formula probably has; the arguments are those of `ask`."""
+        asking = self._asking(None, method, 0, timeout, listener)
+        name = asking.fitted.name
+        counting = self._fitted(name, None, listener).count(listener)
+        if counting is None:
+            raise RunError(
+                f"{name} cannot predict numbers of answers: that is fitted on valid queries, for "
+                "search, hybrid and lmpnn"
+            )
+        return asking.count(formula, counting)
+
     def prepare(self, method: str, listener: Listener = SILENT) -> None:
         """Fit or read what a method and its reasons need, so that no question waits for it."""
         fitted = self._methods.get(method, listener)
@@ -444,5 +470,6 @@ class Run:
                 },
                 self._valid_queries,
                 knowledge.triples,
+                knowledge.known_answers,
             )
         return Methods(self.method, self.vocabulary, knowledge, fitting)

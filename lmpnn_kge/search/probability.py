@@ -46,7 +46,7 @@ class AnswerProbability:
         What is computed for a known answer means nothing.
         """
         features = _features(scores, known, entities)
-        kinds = torch.full((features[..., 0].numel(),), _kind(pattern), device=scores.device)
+        kinds = torch.full((features[..., 0].numel(),), kind_of(pattern), device=scores.device)
         logits = self.logistic(features.flatten(0, 1), kinds)
         return self.calibration(logits).view(entities.shape)
 
@@ -110,7 +110,8 @@ def _features(scores: Tensor, known: Tensor, entities: Tensor) -> Tensor:
     return torch.stack(columns, -1).nan_to_num(neginf=-1e3, posinf=1e3).clamp(-1e3, 1e3)
 
 
-def _kind(pattern: Pattern) -> int:
+def kind_of(pattern: Pattern) -> int:
+    """The kind of a pattern, below KINDS; odd with negation."""
     disjuncts = pattern.disjuncts
     negated = has_negation(pattern.formula)
     variables = any(c.bound or any(group.bound for group in c.groups) for c in disjuncts)
@@ -130,7 +131,7 @@ def _claims(method: Method, queries: Mapping[str, Queries]) -> tuple[Tensor, Ten
             claims = scores.masked_fill(easy, -torch.inf).topk(min(CLAIMS, scores.shape[1])).indices
             chosen = ~easy.gather(1, claims)
             features = _features(scores, easy, claims)[chosen]
-            kinds = torch.full((len(features),), _kind(group.pattern), device=scores.device)
+            kinds = torch.full((len(features),), kind_of(group.pattern), device=scores.device)
             parts.append((features, kinds, hard.gather(1, claims)[chosen].double()))
     if not parts:
         nothing = torch.zeros(0, dtype=torch.float64)

@@ -59,6 +59,11 @@ class Questions:
         """The number of hard answers of each query, [n]."""
         return self.hard[0].bincount(minlength=len(self))
 
+    @property
+    def totals(self) -> Tensor:
+        """The number of all answers of each query, [n]."""
+        return self.counts + self.easy[0].bincount(minlength=len(self))
+
 
 def in_batches(queries: Queries, size: int, device: torch.device, seed: int) -> Iterator[Questions]:
     """All queries in random order, `size` at a time."""

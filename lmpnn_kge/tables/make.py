@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +18,7 @@ from lmpnn_kge.errors import RunError
 from lmpnn_kge.files import check_target, read_text, write_file
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.query_set import QuerySet
-from lmpnn_kge.methods.results import Results, compare, percent_table
-from lmpnn_kge.methods.text_table import Table
+from lmpnn_kge.methods.results import Results
 from lmpnn_kge.reports.published import ABLATION, BACKBONES, BEST, Published, published
 from lmpnn_kge.reports.report import write_report
 from lmpnn_kge.reports.result_tables import ReportRow
@@ -31,7 +29,9 @@ from lmpnn_kge.settings.kinds import UnionMode
 from lmpnn_kge.tables.file import BASE, read_table
 from lmpnn_kge.tables.methods import PlannedMethod, plan_methods
 from lmpnn_kge.tables.plan import Job, PlannedRow, check_seeds, gather_all, jobs_of, plan_rows
-from lmpnn_kge.tables.section import TableRow, table_section
+from lmpnn_kge.tables.run_table import RunTable, Tested
+from lmpnn_kge.tables.section import TableRow, table_section, test_section
+from lmpnn_kge.tables.test_set import TestSet, test_sets
 from lmpnn_kge.training.folder import RUN, RunFolder, check_new, is_run
 from lmpnn_kge.training.provenance import Software, recorded_path
 
@@ -41,24 +41,6 @@ if TYPE_CHECKING:
 KIND, FORMAT = "lmpnn-kge table", 1
 
 FILE = "table.json"
-
-
-@dataclass(frozen=True)
-class RunTable:
-    """A finished table: its folder, its results and its report."""
-
-    folder: Path
-    rows: Mapping[str, Sequence[Results]]  # on test, one for each seed
-    report: Path
-
-    def __str__(self) -> str:
-        """The MRR of every row in percent; with several seeds, the mean ± standard deviation."""
-        return compare(self.rows)
-
-    def to_table(self) -> Table:
-        """The same as one table."""
-        rows = {label: [seed.mrr for seed in seeds] for label, seeds in self.rows.items()}
-        return percent_table(rows)
 
 
 def make_table(
@@ -74,6 +56,8 @@ def make_table(
     out: str | Path | None = None,
     device: str = "auto",
     methods: Sequence[str] = (),
+    test_queries: Sequence[str | Path] = (),
+    limit: int | None = None,
     beside: Mapping[str, Results] | None = None,
     listener: Listener = SILENT,
 ) -> RunTable:
@@ -81,7 +65,9 @@ def make_table(
 
     table is the name of a shipped table, or a file. Each row is trained once, or with the seeds
     0 … seeds − 1. methods are other ways to answer, such as `hybrid`, each of which is evaluated on
-    every checkpoint. beside has additional rows, which are not trained here.
+    every checkpoint. Rows are tested on the test queries of the store that they are trained on and,
+    in tables of their own, of the stores test_queries; on at most `limit` queries per type. beside
+    has additional rows of the first table, which are not trained here.
     """
     configs = read_table(table, config, settings)
     if seeds is not None:
@@ -95,8 +81,9 @@ def make_table(
     jobs = jobs_of(rows)
     others = plan_methods(folder, methods, gathered)
     labels = [*(row.label for row in rows), *(other.label for other in others)]
+    own, *more = test_sets(first, test_queries, limit)
     _check(folder, jobs, chosen)
-    _check_beside(beside or {}, labels, first)
+    _check_beside(beside or {}, labels, own.query_set(first), first)
     if not is_table(folder):
         _begin(folder, name)
     for number, job in enumerate(jobs, start=1):
@@ -108,14 +95,26 @@ def make_table(
             train_on(
                 job.inputs, job.settings, job.folder, device=device, resume=True, listener=listener
             )
-    tested: dict[str, Sequence[Results]] = {
-        row.label: [_tested(job, row.union, device, listener) for job in row.jobs] for row in rows
-    }
-    measured = {other.label: other.results(device, listener) for other in others}
-    measured |= beside or {}
-    tested |= {ReportRow.beside(name, row).label: [row] for name, row in measured.items()}
-    _write(folder, name, rows, others, tested)
-    return RunTable(folder, tested, _report(folder, name, rows, tested, measured))
+
+    def test(on: TestSet, beside: Mapping[str, Results]) -> Tested:
+        """All rows on a test set, and those of them that have no network."""
+        trained: dict[str, Sequence[Results]] = {
+            row.label: [_tested(job, row.union, on, device, listener) for job in row.jobs]
+            for row in rows
+        }
+        alone = {other.label: other.results(on, device, listener) for other in others}
+        alone |= beside
+        return Tested(
+            on,
+            trained | {ReportRow.beside(name, row).label: [row] for name, row in alone.items()},
+            alone,
+        )
+
+    main = test(own, beside or {})
+    further = [test(on, {}) for on in more]
+    _write(folder, name, rows, others, [main, *further])
+    report = _report(folder, name, rows, main, further)
+    return RunTable(folder, main.rows, report, {t.on.title: t.rows for t in further})
 
 
 def is_table(folder: Path) -> bool:
@@ -143,10 +142,10 @@ def _check(
             check_new(job.folder)
 
 
-def _check_beside(beside: Mapping[str, Results], labels: Collection[str], inputs: Inputs) -> None:
+def _check_beside(
+    beside: Mapping[str, Results], labels: Collection[str], own: QuerySet, inputs: Inputs
+) -> None:
     """RunError if an additional row has the name of another, or was measured on other queries."""
-    ranked = {name: len(group.ranked) for name, group in inputs.store.queries("test").items()}
-    own = QuerySet(inputs.store.graph, inputs.queries.sha256, inputs.graph_hash, ranked)
     for label, results in beside.items():
         if label in labels:
             raise RunError(f"{label!r} is a row of the table; choose another name")
@@ -164,19 +163,22 @@ def _begin(folder: Path, name: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(f"{folder} cannot be made: {error.strerror}") from error
-    _write(folder, name, [], [], {})
+    _write(folder, name, [], [], [])
 
 
-def _tested(job: Job, union: UnionMode, device: str, listener: Listener) -> Results:
+def _tested(job: Job, union: UnionMode, on: TestSet, device: str, listener: Listener) -> Results:
     """The results of a trained network on test, which may answer OR unlike in training."""
     folder = RunFolder.open(job.folder, RUN)
     file = TEST if union == folder.settings.union else f"test-{union}.json"
+    if on.suffix:
+        file = f"tested-{union}{on.suffix}.json"
     if folder.has(file):
         kept = Results.from_json(folder.read_json(file), str(folder.path / file))
-        if file == TEST or kept.origin is not None:  # an older version did not record it
+        if file == TEST or on.has(kept):  # an older version did not record its queries
             return kept
     run = open_trained(folder, job.inputs, device)
-    results = run.evaluate("test", queries=job.inputs.store, union=union, listener=listener)
+    store = on.store(job.inputs)
+    results = run.evaluate("test", queries=store, union=union, limit=on.limit, listener=listener)
     folder.write_json(file, results.to_json())
     return results
 
@@ -186,7 +188,7 @@ def _write(
     name: str,
     rows: Sequence[PlannedRow],
     methods: Sequence[PlannedMethod],
-    tested: Mapping[str, Sequence[Results]],
+    tested: Sequence[Tested],
 ) -> None:
     """Write table.json: all results, for programs."""
     origins: dict[str, dict[str, object]] = {
@@ -200,46 +202,52 @@ def _write(
         }
         for other in methods
     }
+    tables = [
+        {
+            label: {**origins.get(label, {}), "results": [seed.to_json() for seed in results]}
+            for label, results in test.rows.items()
+        }
+        for test in tested
+    ]
     content = {
         "kind": KIND,
         "format": FORMAT,
         **Software.now().to_json(),
         "table": name,
-        "rows": {
-            label: {**origins.get(label, {}), "results": [seed.to_json() for seed in results]}
-            for label, results in tested.items()
-        },
+        "rows": tables[0] if tables else {},
+        "others": {t.on.name: rows for t, rows in zip(tested[1:], tables[1:], strict=True)},
     }
     text = json.dumps(content, indent=1, allow_nan=False)
     write_file(f"{text}\n".encode(), folder / FILE)
 
 
 def _report(
-    folder: Path,
-    name: str,
-    rows: Sequence[PlannedRow],
-    tested: Mapping[str, Sequence[Results]],
-    beside: Mapping[str, Results],
+    folder: Path, name: str, rows: Sequence[PlannedRow], main: Tested, further: Sequence[Tested]
 ) -> Path:
     """Write a report on all runs that begins with the table itself."""
     shown = [
-        TableRow(row.label, tested[row.label], row.base, _published(row, rows)) for row in rows
+        TableRow(row.label, main.rows[row.label], row.base, _published(row, rows)) for row in rows
     ]
-    shown += [TableRow(ReportRow.beside(name, row).label, [row]) for name, row in beside.items()]
+    labels = [ReportRow.beside(label, row).label for label, row in main.alone.items()]
+    shown += [TableRow(label, main.rows[label]) for label in labels]
     # These rows have no run of their own, so the report would not show them otherwise.
     borrowed = {
         job.label: results
         for row in rows
         if row.borrowed and not row.repeated
-        for job, results in zip(row.jobs, tested[row.label], strict=True)
+        for job, results in zip(row.jobs, main.rows[row.label], strict=True)
     }
     inputs = rows[0].jobs[0].inputs
+    sections = [table_section(shown, same_queries=inputs.queries.imported is not None)]
+    # The report itself is on all test queries of the runs, which cannot stand beside fewer of them.
+    limited = [] if main.on.limit is None else [main]
+    sections += [test_section(test.on.title, test.rows) for test in (*limited, *further)]
     return write_report(
         {job.label: job.folder for job in jobs_of(rows)},
         folder / "report",
         title=f"{name} on {inputs.store.graph}",
-        sections=[table_section(shown, same_queries=inputs.queries.imported is not None)],
-        beside={**borrowed, **beside},
+        sections=sections,
+        beside={} if limited else {**borrowed, **main.alone},
     )
 
 

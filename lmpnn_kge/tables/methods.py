@@ -15,21 +15,23 @@ from lmpnn_kge.runs.baselines import check_method, evaluate_on
 from lmpnn_kge.runs.inputs import Inputs
 from lmpnn_kge.runs.kept import read_json
 from lmpnn_kge.tables.plan import named_checkpoints
+from lmpnn_kge.tables.test_set import TestSet
 
 KIND, FORMAT = "lmpnn-kge method results", 1
 
 
 @dataclass(frozen=True, eq=False)
 class PlannedMethod:
-    """A method to evaluate on a checkpoint, and the file that keeps its results."""
+    """A method to evaluate on a checkpoint, and the file that keeps its results on test."""
 
     label: str
     method: str
     file: Path
     inputs: Inputs
 
-    def results(self, device: str, listener: Listener) -> Results:
-        """The results on test, from the file if it has those of the same inputs."""
+    def results(self, tested: TestSet, device: str, listener: Listener) -> Results:
+        """The results on a test set, from the file if it has those of the same inputs."""
+        file = self.file.with_name(f"{self.file.stem}{tested.suffix}.json")
         head = {
             "kind": KIND,
             "format": FORMAT,
@@ -40,22 +42,29 @@ class PlannedMethod:
                 "graph": self.inputs.graph_hash,
             },
         }
-        kept = self._kept(head)
-        listener.note(f"method {self.label}{' is already finished' if kept else ''}")
-        if kept is not None:
+        kept = _kept(file, head)
+        done = kept is not None and tested.has(kept)
+        place = f" on {tested.name}" if tested.name else ""
+        listener.note(f"method {self.label}{place}{' is already finished' if done else ''}")
+        if kept is not None and done:
             return kept
-        results = evaluate_on(self.method, self.inputs, device=device, listener=listener)
+        results = evaluate_on(
+            self.method,
+            self.inputs,
+            store=tested.store(self.inputs),
+            limit=tested.limit,
+            device=device,
+            listener=listener,
+        )
         text = json.dumps({**head, "results": results.to_json()}, indent=1, allow_nan=False)
-        write_file(f"{text}\n".encode(), self.file)
+        write_file(f"{text}\n".encode(), file)
         return results
 
-    def _kept(self, head: Mapping[str, object]) -> Results | None:
-        """The results in the file; None if an older version wrote them, without their origin."""
-        content = read_json(self.file, head)
-        if content is None:
-            return None
-        results = Results.from_json(content.get("results"), str(self.file))
-        return None if results.origin is None else results
+
+def _kept(file: Path, head: Mapping[str, object]) -> Results | None:
+    """The results in a file of the same inputs; None if there is none."""
+    content = read_json(file, head)
+    return None if content is None else Results.from_json(content.get("results"), str(file))
 
 
 def plan_methods(

@@ -9,7 +9,7 @@ from lmpnn_kge.methods.results import AVERAGES, Results, columns_of, percent_row
 from lmpnn_kge.methods.text_table import NONE, Cell, Table, mean_of, percent
 from lmpnn_kge.reports.document import Block
 from lmpnn_kge.reports.published import Published
-from lmpnn_kge.reports.result_tables import published_rows, signed
+from lmpnn_kge.reports.result_tables import ReportRow, missing_table, published_rows, signed
 from lmpnn_kge.reports.sections import Section
 
 
@@ -43,6 +43,25 @@ def table_section(rows: Sequence[TableRow], *, same_queries: bool = True) -> Sec
         shown = [[label, *cells] for label, cells in changes if cells]
         blocks.append(Table(["", *header], shown, caption))
     return Section("The table", blocks, first=True)
+
+
+def test_section(title: str, rows: Mapping[str, Sequence[Results]]) -> Section:
+    """All rows on one set of test queries: MRR with intervals, and MRR by missing edges."""
+    shown = [TableRow(label, results) for label, results in rows.items()]
+    single = [ReportRow(row.label, row.results[0]) for row in shown if len(row.results) == 1]
+    columns = columns_of(row.mrr for row in single)
+    types = [name for name in columns if name not in AVERAGES]
+    margins: list[list[Cell]] = [
+        [row.name, *percent_row([row.results.margins], columns)]
+        for row in single
+        if row.results is not None and row.results.margins
+    ]
+    blocks: list[Block] = [_mrr_table(shown, same_queries=False)]
+    if margins:
+        caption = "Half of the 95 % interval of MRR, by a bootstrap over queries; in percent."
+        blocks.append(Table(["", *columns], margins, caption))
+    missing = missing_table(types, single)
+    return Section(f"On the {title}", [*blocks, *([] if missing is None else [missing])])
 
 
 def _mrr_table(rows: Sequence[TableRow], same_queries: bool) -> Table:

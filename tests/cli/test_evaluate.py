@@ -55,7 +55,8 @@ def test_the_command_offers_every_way_to_answer_a_disjunction():
 
 def test_json_has_this_shape_exactly(trained):
     results = strict(cli("evaluate", trained, "--json").stdout)
-    assert list(results) == ["split", "types", "A_P", "A_N", "origin"]
+    assert list(results) == ["split", "types", "A_P", "A_N", "origin", "intervals", "counting"]
+    assert list(results["intervals"]) == list(results["counting"]["predicted"]) == list(TYPES)
     assert results["split"] == "test"
     assert list(results["types"]) == list(TYPES)
     for found in results["types"].values():
@@ -127,8 +128,8 @@ def test_all_types_have_averages(trained, tmp_path):
         assert results[name] == pytest.approx(mean)
     lines = cli("evaluate", trained, "--queries", tmp_path / "all").stdout.splitlines()
     assert lines[2].split() == [*POSITIVE, "A_P"]
-    assert lines[5].split() == [*NEGATIVE, "A_N"]
-    for line, name in ((lines[3], "A_P"), (lines[6], "A_N")):
+    assert lines[6].split() == [*NEGATIVE, "A_N"]
+    for line, name in ((lines[3], "A_P"), (lines[7], "A_N")):
         assert line.split()[-1] == f"{100 * results[name]:.1f}"
     assert max(map(len, lines)) <= 80
 
@@ -137,9 +138,10 @@ def test_text_is_the_row_in_percent(trained):
     lines = cli("evaluate", trained, "--split", "valid").stdout.splitlines()
     results = strict(cli("evaluate", trained, "--split", "valid", "--json").stdout)
     assert lines[0] == "valid, MRR in percent:"
-    assert [lines[2].split(), lines[5].split()] == [["1p", "2p", "2i", "2u"], ["2in"]]
+    assert [lines[2].split(), lines[6].split()] == [["1p", "2p", "2i", "2u"], ["2in"]]
     cells = dict(zip(lines[2].split(), lines[3].split()[1:], strict=True))
-    cells |= dict(zip(lines[5].split(), lines[6].split()[1:], strict=True))
+    cells |= dict(zip(lines[6].split(), lines[7].split()[1:], strict=True))
+    assert lines[4].split()[0] == lines[8].split()[0] == "±"
     assert cells == {n: f"{100 * of['mrr']:.1f}" for n, of in results["types"].items()}
 
 

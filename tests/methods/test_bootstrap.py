@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmpnn_kge.methods import bootstrap
-from lmpnn_kge.methods.bootstrap import compare_paired, resampled_means
+from lmpnn_kge.methods.bootstrap import compare_paired, mean_intervals, resampled_means
 from lmpnn_kge.query.patterns import NEGATIVE, POSITIVE
 
 
@@ -90,6 +90,15 @@ def test_an_average_draws_every_type_by_itself():
     for share, end in ((0.025, average.low), (0.975, average.high)):
         near = [exact_quantile(means, share + step) for step in (-0.003, 0.003)]
         assert near[0] - 1e-9 <= end <= near[1] + 1e-9
+
+
+def test_the_interval_of_a_mean_is_that_of_its_difference_from_nothing():
+    values = {name: np.random.default_rng(4).random(20) for name in NEGATIVE}
+    zeros = {name: np.zeros(20) for name in NEGATIVE}
+    found = compare_paired(zeros, values, 500, seed=3)
+    intervals = mean_intervals(values, 500, seed=3)
+    assert intervals == {name: (each.low, each.high) for name, each in found.items()}
+    assert [*intervals] == [*NEGATIVE, "A_N"]
 
 
 def test_pairs_are_kept_together():

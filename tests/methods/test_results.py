@@ -3,10 +3,12 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from lmpnn_kge.errors import RunError
+from lmpnn_kge.methods.counting import Counting, CountResult
 from lmpnn_kge.methods.results import Results, TypeResult, compare
 from lmpnn_kge.query.patterns import BETAE, NEGATIVE, POSITIVE
 
@@ -74,6 +76,41 @@ def test_json_has_everything_and_survives_writing_and_reading():
     }
     assert json.dumps(two.to_json()) == json.dumps(content)  # in this order
     assert Results.from_json(json.loads(json.dumps(content)), "file.json") == two
+
+
+def counting(**errors: float) -> Counting:
+    return Counting(
+        dict.fromkeys(errors, 7), {"predicted": {n: CountResult(e, 0.5) for n, e in errors.items()}}
+    )
+
+
+def test_intervals_and_numbers_of_answers_survive_and_are_shown():
+    some = replace(
+        results(_1p=0.5, _2p=0.25),
+        intervals={"1p": (0.4, 0.58), "2p": (0.2, 0.3)},
+        counting=counting(**{"1p": 1.25, "2p": 0.5}),
+    )
+    content = json.loads(json.dumps(some.to_json()))
+    assert content["intervals"] == {"1p": [0.4, 0.58], "2p": [0.2, 0.3]}
+    assert Results.from_json(content, "file.json") == some
+    lines = [" ".join(line.split()) for line in str(some).splitlines()]
+    assert "± 9.0 5.0" in lines
+    assert "MAPE, predicted 125.0 50.0" in lines
+    assert "ρ, predicted 50.0 50.0" in lines
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"intervals": {"1p": [0.4]}}, "is not an interval"),
+        ({"intervals": {"1p": [0.4, 1.5]}}, "is not between 0 and 1"),
+        ({"intervals": []}, "is not a mapping"),
+        ({"counting": {"queries": {"1p": 7}}}, "does not compare numbers"),
+    ],
+)
+def test_damaged_intervals_and_numbers_are_refused(changes, reason):
+    with pytest.raises(RunError, match=f"^file.json is damaged: .*{reason}"):
+        Results.from_json({**results(_1p=0.5).to_json(), **changes}, "file.json")
 
 
 def test_all_types_survive_with_their_averages_bit_for_bit():

@@ -188,6 +188,14 @@ def test_a_report_has_the_numbers_of_test_json(trained, tmp_path):
     assert row_of(tables, "answers, 1 missing")["2p"] == str(one_missing["answers"])
 
 
+def test_a_report_shows_how_well_numbers_of_answers_are_predicted(trained, tmp_path):
+    tables, text = written(trained, out=tmp_path / "out")
+    found = json.loads((trained / "test.json").read_text())["counting"]["predicted"]
+    assert "Numbers of answers" in text
+    row = row_of(tables, "trained: MAPE, predicted")
+    assert row == {name: f"{100 * one['error']:.1f}" for name, one in found.items()}
+
+
 def test_a_report_says_how_and_with_what_a_run_was_made(sketched, trained, tmp_path):
     tables, text = written(trained, out=tmp_path / "out")
     facts = json.loads((trained / "run.json").read_text())

@@ -106,6 +106,54 @@ def test_a_fit_is_kept_in_the_run_and_reused(home, fits, name):
     assert fits == [name]
 
 
+@pytest.mark.parametrize("name", ["search", "hybrid"])
+def test_numbers_of_answers_are_fitted_once_and_measured_beside_the_known_answers(home, name):
+    first, again = Notes(), Notes()
+    measured = evaluate(home, name, first).counting
+    assert [*measured.rows] == ["predicted", "known", "median"]
+    assert (home / f"rotate.{name}-count.json").is_file()
+    assert sum(note.startswith(f"fitting {name}-count on valid, once") for note in first.texts) == 1
+    assert evaluate(home, name, again).counting == measured
+    assert not any("fitting" in note for note in again.texts)
+
+
+def test_known_answers_are_those_by_training_edges(home):
+    """The baseline is what the graph says: no more than the answers to 1p, and exactly its own."""
+    store = QueryStore.open(home / "data" / "toykg-queries")
+    graph = KnowledgeGraph.open(home / "data" / "toykg")
+    queries = store.queries("test")["1p"].ranked
+    known = graph.database.answer(queries.pattern, queries.constants, queries.relations, "train")
+    actual = queries.easy.counts + queries.hard.counts
+    error = evaluate(home, limit=None).counting.errors["known"]["1p"]
+    assert len(queries) <= fitting_module.MEASURED
+    assert error == pytest.approx((abs(known.counts - actual) / actual).mean())
+
+
+def test_ignored_facts_and_the_network_count_by_scores_alone(home):
+    ignored = evaluate(home, settings={"facts": "ignored"}).counting
+    network = Run.open(home / "run").evaluate(limit=5).counting
+    assert [*ignored.rows] == [*network.rows] == ["predicted", "median"]
+
+
+def test_a_question_has_about_so_many_answers(home):
+    run = Run.open(home / "run")
+    known = len(run.graph.answer(FRIENDS, split="train"))
+    for method in ("search", "hybrid", "lmpnn"):
+        number = run.count(FRIENDS, method=method)
+        assert number.known == known
+        assert known <= number.expected <= run.vocabulary.num_entities
+    printed = cli("ask", home / "run", "--count", "-k", 1, FRIENDS, FRIENDS).stdout.splitlines()
+    assert printed[2].strip() == str(run.count(FRIENDS))
+    assert f"{known} of them known" in printed[2]
+    (record,) = json.loads(cli("ask", home / "run", "--count", "-k", 1, FRIENDS, "--json").stdout)
+    assert (record["known_count"], record["count"]) == (known, run.count(FRIENDS).expected)
+
+
+def test_a_method_that_predicts_no_numbers_is_one_clear_line(home):
+    command = ["ask", home / "run", "--count", "--method", "cqd-beam", FRIENDS]
+    assert "cqd-beam cannot predict numbers of answers" in cli(*command, code=2).stderr
+
+
 def test_other_settings_are_fitted_again(home, fits):
     evaluate(home)
     evaluate(home, settings={"beam": 16})

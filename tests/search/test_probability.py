@@ -11,7 +11,7 @@ from lmpnn_kge.errors import CalibrationError
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern, named_patterns
-from lmpnn_kge.search.probability import AnswerProbability, _kind
+from lmpnn_kge.search.probability import AnswerProbability, kind_of
 
 from ..made_up import answers
 
@@ -104,14 +104,14 @@ def test_no_queries_are_refused():
 
 
 def test_the_kind_of_a_pattern_is_by_union_variable_and_negation():
-    kinds = {name: _kind(pattern) for name, pattern in named_patterns().items()}
+    kinds = {name: kind_of(pattern) for name, pattern in named_patterns().items()}
     assert kinds["1p"] == kinds["2i"] == 0
     assert kinds["2in"] == kinds["3in"] == 1
     assert kinds["2p"] == kinds["pi"] == 2
     assert kinds["inp"] == kinds["pni"] == 3
     assert kinds["2u"] == 4
     assert kinds["up"] == 6
-    assert _kind(Pattern(parse("r(a, ?) & ? != b"))) == 0  # an inequality is not a negation
+    assert kind_of(Pattern(parse("r(a, ?) & ? != b"))) == 0  # an inequality is not a negation
 
 
 def test_it_survives_json():

@@ -567,6 +567,53 @@ def test_finished_methods_are_reused_unless_their_inputs_differ(
     assert evaluated == ["cqd-beam"]
 
 
+@pytest.fixture(scope="module")
+def hard(tmp_path_factory):
+    """Test queries of other types than the table is trained on."""
+    folder = tmp_path_factory.mktemp("hard") / "hard"
+    given = ["--preset", "hard", "--types", "2p,2i", "--count", 10]
+    cli("sample", "--dataset", TOY / "dataset", *given, "--out", folder)
+    return folder
+
+
+def test_rows_are_also_tested_on_other_queries_without_being_fitted_to_them(
+    tmp_path, queries, hard, checkpoint, monkeypatch
+):
+    options = {"checkpoints": [checkpoint], "methods": ["search"], "test_queries": [hard]}
+    made = make(queries, tmp_path / "out", limit=3, **options)
+    (title,) = made.others
+    assert title == "test queries of hard, at most 3 per type"
+    others = made.others[title]
+    assert list(others) == list(made.rows) == ["rotate", "rotate, search"]
+    run = Run.open(tmp_path / "out" / "rotate", dataset=TOY / "dataset")
+    assert others["rotate"] == [run.evaluate(queries=hard, limit=3)]
+    assert made.rows["rotate"] == [run.evaluate(limit=3)]
+    own = evaluate_method("search", checkpoint, dataset=TOY / "dataset", queries=queries, limit=3)
+    assert made.rows["rotate, search"] == [own]
+    assert (
+        others["rotate, search"][0].mrr == run.evaluate(queries=hard, method="search", limit=3).mrr
+    )
+    assert others["rotate, search"][0].origin.queries != own.origin.queries
+    assert f"{title}:" in str(made)
+    text = (made.folder / "report" / "report.md").read_text()
+    assert f"## On the {title}" in text
+    assert "rotate, search, 2 missing" in text
+    content = json.loads((made.folder / "table.json").read_text())
+    assert list(content["others"]["hard"]) == list(others)
+
+    monkeypatch.setattr("lmpnn_kge.tables.methods.evaluate_on", None)  # nothing is evaluated again
+    again = make(queries, tmp_path / "out", limit=3, **options)
+    assert (again.rows, again.others) == (made.rows, made.others)
+
+
+def test_a_store_without_test_queries_is_refused_before_any_work(here, queries, checkpoint):
+    store = QueryStore.open(queries)
+    write_store(dataclasses.replace(store, splits={"valid": store.queries("valid")}), "other")
+    with pytest.raises(LmpnnError, match="other"):
+        make(queries, here / "out", checkpoints=[checkpoint], test_queries=["other"])
+    assert not (here / "out").exists()
+
+
 def test_a_method_that_cannot_be_evaluated_is_reported_before_any_work(here, queries, checkpoint):
     before = sorted(here.iterdir())
     given = ["--checkpoint", checkpoint, "--queries", queries, "--out", "out"]
