@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_leaves
 
 from lmpnn_kge import EQUAL, backbone_class
 from lmpnn_kge.errors import QueryError
-from lmpnn_kge.lmpnn import network
+from lmpnn_kge.lmpnn import mlp
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.lmpnn.wiring import wire
 from lmpnn_kge.query.formula import FREE, Constant
@@ -297,7 +297,7 @@ def test_unequal_is_not_equal(messages):
 def test_working_in_chunks_changes_nothing(monkeypatch, hidden_layers):
     settings = config(hidden_layers=hidden_layers)
     whole = Lmpnn(make("distmult"), settings)
-    monkeypatch.setattr(network, "CPU_CHUNK", 3 * settings.hidden)  # three rows
+    monkeypatch.setattr(mlp, "CPU_CHUNK", 3 * settings.hidden)  # three rows
     parts = Lmpnn(make("distmult"), settings)
     assert parts.mlp.chunk == 3
     (wiring,), (constants, relations) = wire(PATTERNS["pin"]), columns(PATTERNS["pin"], 7)
@@ -326,6 +326,20 @@ def test_bf16_is_close_to_fp32():
     assert coarse.dtype == torch.float32
     assert not torch.equal(fine, coarse)
     assert torch.cosine_similarity(fine, coarse).min() > 0.99
+
+
+def test_the_gradients_of_cat_have_the_same_bits_every_time():
+    """Many queries share a relation, and threads must not add up its gradient in any order."""
+    model = Lmpnn(make("complex"), config(messages="cat"))
+    (wiring,), (constants, relations) = wire(PATTERNS["1p"]), columns(PATTERNS["1p"], 5000)
+
+    def gradient():
+        model.zero_grad()
+        model(wiring, constants, relations).square().sum().backward()
+        return model.cat.relation.weight.grad.clone()
+
+    expected = gradient()
+    assert all(torch.equal(gradient(), expected) for _ in range(5))
 
 
 # A training step ----------------------------------------------------------------------------
