@@ -328,20 +328,6 @@ def test_bf16_is_close_to_fp32():
     assert torch.cosine_similarity(fine, coarse).min() > 0.99
 
 
-def test_the_gradients_of_cat_have_the_same_bits_every_time():
-    """Many queries share a relation, and threads must not add up its gradient in any order."""
-    model = Lmpnn(make("complex"), config(messages="cat"))
-    (wiring,), (constants, relations) = wire(PATTERNS["1p"]), columns(PATTERNS["1p"], 5000)
-
-    def gradient():
-        model.zero_grad()
-        model(wiring, constants, relations).square().sum().backward()
-        return model.cat.relation.weight.grad.clone()
-
-    expected = gradient()
-    assert all(torch.equal(gradient(), expected) for _ in range(5))
-
-
 # A training step ----------------------------------------------------------------------------
 
 
