@@ -132,8 +132,9 @@ def _keep_freed_memory() -> None:
     those of mallopt(3); other C libraries have none and are left as they are.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
-    for parameter, size in MALLOC.items() if mallopt else ():
-        mallopt(parameter, size)
+    if mallopt is not None:
+        for parameter, size in MALLOC.items():
+            mallopt(parameter, size)
 
 
 def moved_fields(batch: Any, device: torch.device) -> dict[str, Any]:

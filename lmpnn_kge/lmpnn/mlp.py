@@ -85,7 +85,7 @@ class _Bf16Mlp(torch.autograd.Function):
         def add(index: int, part: Tensor) -> None:
             totals[index] = totals[index].add_(part) if index in totals else part.float()
 
-        lower = []
+        lower: list[Tensor] = []
         chunks = list(enumerate(grads[0].split(ctx.chunk)))
         for number, grad in reversed(chunks):  # a CPU still has the last ones in its cache
             inputs = kept[number * depth : (number + 1) * depth]
