@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 EXTRAS := $(VENV)/.extras
 
-.PHONY: install extras demo test lint bench torture lowest clean
+.PHONY: install extras demo test lint bench gpu-check torture lowest clean
 
 install: $(INSTALLED)
 
@@ -35,6 +35,11 @@ demo: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m tests.benchmarks
+
+# Whether a GPU gives the answers of the CPU, and how fast; DEVICE=cuda:1 for another one.
+DEVICE ?= auto
+gpu-check: $(INSTALLED)
+	$(BIN)/python -m tests.gpu_check --device $(DEVICE)
 
 # Hostile files, kills, full disks and the like; what fails is kept in torture-failures/.
 MINUTES ?= 10

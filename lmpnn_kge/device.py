@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,8 +19,9 @@ from lmpnn_kge.processes import current
 #: Kinds of devices that are supported.
 KNOWN = ("cpu", "cuda", "mps")
 
-#: The largest block that raises glibc's threshold when freed, less its header; see mallopt(3).
-LARGEST_LEARNT = 2**25 - 2**13
+#: For glibc: the freed bytes that it keeps (M_TRIM_THRESHOLD), and the size from which it returns
+#: a block at once (M_MMAP_THRESHOLD, at its largest).
+MALLOC = {-1: 2**30, -3: 2**25}
 
 #: Products of each type that are timed to choose a precision.
 ROUNDS = 20
@@ -125,10 +128,13 @@ def in_one_order(device: torch.device) -> Iterator[None]:
 def _keep_freed_memory() -> None:
     """Let new tensors reuse the memory of freed ones, instead of fresh pages every time.
 
-    glibc returns freed memory to the system beyond twice the largest block that it has seen freed.
-    This frees one block of the largest size that it takes into account.
+    By itself, glibc returns to the system what a training step frees at its end. The settings are
+    those of mallopt(3); other C libraries have none and are left as they are.
     """
-    torch.empty(LARGEST_LEARNT, dtype=torch.uint8)
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
+    if mallopt is not None:
+        for parameter, size in MALLOC.items():
+            mallopt(parameter, size)
 
 
 def moved_fields(batch: Any, device: torch.device) -> dict[str, Any]:

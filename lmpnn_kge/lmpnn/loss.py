@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lmpnn_kge.lmpnn.softmax import mask_of
+from lmpnn_kge.lmpnn.softmax import columns_of, noise_and_truths
 
 
 def contrastive_loss(
@@ -33,32 +33,37 @@ def contrastive_loss(
     in [n, K], all of which count as positives.
     """
     unit = F.normalize(z, dim=-1).to(entities.dtype)
-    answers = entities[positives]  # [n, d]
+    answers = entities.index_select(0, positives)  # [n, d]
     positive = (unit * answers).sum(-1).amax(0).float() / temperature  # [n]
     independent = negatives is not None and negatives.dim() == 2
     if independent:
-        noise = torch.einsum("qnd,nkd->qnk", unit, entities[negatives])
+        scores = torch.einsum("qnd,nkd->qnk", unit, entities[negatives])
     else:
-        noise = unit @ (entities if negatives is None else entities[negatives]).T
-    logits = noise.amax(0).float() / temperature  # [n, K]
+        noise = entities if negatives is None else entities.index_select(0, negatives)  # [K, d]
+        scores = unit @ noise.T
+    # Copied because `noise_and_truths` overwrites what the gradient of amax needs.
+    nearest = scores.squeeze(0) if len(scores) == 1 else scores.amax(0).clone()  # [n, K]
     if known is not None:
-        return _loss_of_all(logits, positive, known[0], known[1])
-    if not independent:
-        own = torch.arange(len(positives), device=logits.device), positives
-        logits = logits.masked_fill(
-            mask_of(*own, negatives, logits.shape, len(entities)), -torch.inf
-        )
-    return F.softplus(logits.logsumexp(1) - positive).mean()
+        return _loss_of_all(nearest, positive, known[0], known[1], temperature)
+    if independent:
+        noise = (nearest.float() / temperature).logsumexp(1)
+    else:
+        own = columns_of(positives, negatives, len(entities))
+        rows = torch.arange(len(own), device=own.device)
+        last = nearest.shape[1] - 1
+        noise, _ = noise_and_truths(nearest, rows, own.clamp(max=last), temperature, own <= last)
+    return F.softplus(noise - positive).mean()
 
 
-def _loss_of_all(logits: Tensor, positive: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+def _loss_of_all(
+    scores: Tensor, positive: Tensor, rows: Tensor, columns: Tensor, temperature: float
+) -> Tensor:
     """The loss with several positives: a query's mean over its drawn and its known answers.
 
     All positives of a query share one logsumexp, because none of them is a negative.
     """
-    is_answer = mask_of(rows, columns, None, logits.shape, logits.shape[1])
-    noise = logits.masked_fill(is_answer, -torch.inf).logsumexp(1)  # [n]
+    noise, truths = noise_and_truths(scores, rows, columns, temperature)
     drawn = F.softplus(noise - positive)
-    others = F.softplus(noise[rows] - logits[rows, columns])
+    others = F.softplus(noise[rows] - truths)
     count = torch.ones_like(drawn).index_add(0, rows, torch.ones_like(others))
     return (drawn.index_add(0, rows, others) / count).mean()

@@ -20,12 +20,9 @@ from torch import Tensor, nn
 
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.deadline import check_time
+from lmpnn_kge.lmpnn.mlp import Mlp
 from lmpnn_kge.lmpnn.wiring import InputNode, Layer, Message, Wiring
 from lmpnn_kge.settings.kinds import TrainSettings
-
-#: Hidden numbers that the MLP works on at once on a CPU: as many as its caches hold, and as the
-#: allocator can reuse instead of asking the system for fresh pages in every step.
-CPU_CHUNK = 2**21
 
 
 class Lmpnn(nn.Module):
@@ -119,7 +116,7 @@ class Lmpnn(nn.Module):
         over = [message for message in messages if message.relation is not None]
         if not over:
             return ()
-        sources = torch.cat([states[message.source] for message in over])
+        sources = _joined([states[message.source] for message in over])
         ids = [columns[message.relation] for message in over]
         if self.cat is not None:
             estimates = self.cat(sources, ids, over)
@@ -128,7 +125,7 @@ class Lmpnn(nn.Module):
                 self.backbone.inverse(column) if message.inverse else column
                 for message, column in zip(over, ids, strict=True)
             ]
-            estimates = self.backbone.message(sources, torch.cat(directed))
+            estimates = self.backbone.message(sources, _joined(directed))
         return estimates.split(columns.shape[1])
 
     def _signed(self, estimates: Tensor, negated: bool) -> Tensor:
@@ -140,42 +137,16 @@ class Lmpnn(nn.Module):
         self, sums: list[Tensor], columns: Tensor, hoisted: Mapping[int, Message]
     ) -> list[Tensor]:
         """MLP(sum) of every node in one call; of a hoisted sum, each query gets its own row."""
-        states = list(self.mlp(torch.cat(sums)).split([len(total) for total in sums]))
+        states = list(self.mlp(_joined(sums)).split([len(total) for total in sums]))
         for node, message in hoisted.items():
             assert message.relation is not None
             states[node] = F.embedding(columns[message.relation], states[node])
         return states
 
 
-class Mlp(nn.Module):
-    """The MLP that all layers and nodes share: hidden layers with ReLU, computed in dtype.
-
-    A residual MLP adds its input and starts as the identity.
-    """
-
-    def __init__(self, widths: Sequence[int], dtype: torch.dtype, *, residual: bool):
-        super().__init__()
-        self.layers = nn.ModuleList(map(nn.Linear, widths, widths[1:]))
-        self.chunk = max(1, CPU_CHUNK // max(widths))
-        self.dtype, self.residual = dtype, residual
-        if residual:
-            for parameter in self.layers[-1].parameters():
-                nn.init.zeros_(parameter)
-
-    def forward(self, x: Tensor) -> Tensor:
-        parameters = [parameter.to(self.dtype) for parameter in self.layers.parameters()]
-        layers = list(zip(parameters[::2], parameters[1::2], strict=True))
-        size = self.chunk if x.device.type == "cpu" else len(x)
-        parts = [_apply(layers, part) for part in x.to(self.dtype).split(size)]
-        y = torch.cat(parts).to(x.dtype)
-        return x + y if self.residual else y
-
-
-def _apply(layers: list[tuple[Tensor, Tensor]], x: Tensor) -> Tensor:
-    *hidden, last = layers
-    for weight, bias in hidden:
-        x = F.linear(x, weight, bias).relu_()
-    return F.linear(x, *last)
+def _joined(tensors: Sequence[Tensor]) -> Tensor:
+    """torch.cat, which would copy a single tensor as well."""
+    return tensors[0] if len(tensors) == 1 else torch.cat(list(tensors))
 
 
 class CatMessages(nn.Module):
@@ -201,6 +172,6 @@ class CatMessages(nn.Module):
         parts = []
         for column, message in zip(ids, messages, strict=True):
             backwards = (column >= len(table)) != message.inverse
-            part = table[column % len(table)] + backwards[:, None] * direction
+            part = F.embedding(column % len(table), table) + backwards[:, None] * direction
             parts.append(part + negation if message.negated else part)
         return self.state(z) + torch.cat(parts)

@@ -16,6 +16,9 @@ from torch import Tensor
 #: Scores in a block: as many as the caches of a CPU hold; more on a GPU, which has the memory.
 CPU_BLOCK, BLOCK = 2**20, 2**26
 
+#: Scores that fit the cache of one core of a CPU.
+CACHED = 2**17
+
 
 def cross_entropy(
     estimates: Tensor,
@@ -46,15 +49,90 @@ def mask_of(
     No shape depends on a value, so that the host need not wait for an accelerator. Therefore an
     entity without a column is not filtered out: it gets an additional column, which is cut off.
     """
-    if columns is None:
-        column_of = ids
-    else:
-        column_of = torch.full((entities,), len(columns), device=ids.device)
-        column_of[columns] = torch.arange(len(columns), device=ids.device)
-        column_of = column_of[ids]
+    column_of = columns_of(ids, columns, entities)
     mask = torch.zeros(shape[0], shape[1] + 1, dtype=torch.bool, device=ids.device)
     mask[rows, column_of] = True
     return mask[:, :-1]
+
+
+def columns_of(ids: Tensor, columns: Tensor | None, entities: int) -> Tensor:
+    """The positions of ids among the entities in columns [K], or in all; K if it has none."""
+    if columns is None:
+        return ids
+    position = torch.full((entities,), len(columns), device=ids.device)
+    position[columns] = torch.arange(len(columns), device=ids.device)
+    return position[ids]
+
+
+def noise_and_truths(
+    scores: Tensor,
+    rows: Tensor,
+    columns: Tensor,
+    temperature: float,
+    hidden: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """logsumexp of the logits scores / temperature [n, K] without some of them, and those, [m].
+
+    The logits at the distinct pairs (rows_j, columns_j) are left out, or only those that are hidden
+    [m]; the gradient of a truth is then not used. Overwrites the scores.
+    """
+    arguments = (scores, rows, columns, temperature, hidden)
+    both: tuple[Tensor, Tensor] = _Noise.apply(*arguments)  # type: ignore[no-untyped-call]
+    return both
+
+
+class _Noise(torch.autograd.Function):
+    """The scores become the softmax, in blocks: a CPU then makes most passes within its cache."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        scores: Tensor,
+        rows: Tensor,
+        columns: Tensor,
+        temperature: float,
+        hidden: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:
+        truths = scores[rows, columns]
+        left_out = torch.full_like(truths, -torch.inf)
+        scores[rows, columns] = left_out if hidden is None else left_out.where(hidden, truths)
+        blocks = scores.split(_block_rows(scores))
+        noise = torch.cat([_softmax_(block, temperature) for block in blocks])
+        ctx.save_for_backward(scores, rows, columns, hidden)
+        ctx.temperature = temperature
+        return noise, truths.float() / temperature
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        softmax, rows, columns, hidden = ctx.saved_tensors
+        grad, size = torch.empty_like(softmax), _block_rows(softmax)
+        for out, *block in zip(*(t.split(size) for t in (grad, softmax, grads[0])), strict=True):
+            out.copy_(block[0].float().mul(block[1][:, None]).div_(ctx.temperature))
+        # Assigned, not added: if all logits of a query are left out, its softmax is not a number.
+        truths = (grads[1] / ctx.temperature).to(grad.dtype)
+        grad[rows, columns] = truths if hidden is None else grad[rows, columns].where(~hidden, 0)
+        return grad, None, None, None, None
+
+
+def _softmax_(scores: Tensor, temperature: float) -> Tensor:
+    """Turn scores [n, K] into the softmax of their logits, and return the logsumexp of these."""
+    logits = scores.float() / temperature
+    if scores.dtype == torch.float32:
+        noise = logits.logsumexp(1)
+        scores.copy_(logits.sub_(noise[:, None]).exp_())
+        return noise
+    # torch's softmax is twice as fast, and exact enough if it is rounded. Its largest number is
+    # exp(top − noise).
+    top, softmax = logits.amax(1), logits.softmax(1)
+    scores.copy_(softmax)
+    return torch.where(top == -torch.inf, top, top - softmax.amax(1).log())
+
+
+def _block_rows(scores: Tensor) -> int:
+    """The rows of scores [n, K] to work on at once."""
+    if scores.device.type != "cpu":
+        return max(1, len(scores))
+    return max(1, CACHED // scores.shape[1])
 
 
 class _CrossEntropy(torch.autograd.Function):

@@ -41,6 +41,13 @@ CHUNK_SCORES, CACHE_SCORES = 2**22, 2**20
 #: With more entities, scores of all entities are held for so few queries that blocks are faster.
 MANY = 2**19
 
+#: Queries that are scored at once even if that is four chunks: a product with fewer is slower.
+FEWEST = 16
+
+#: The length of a row of scores is a multiple of this: one that is not, as the number of entities
+#: usually is, makes the product that writes it almost twice as slow on a CPU.
+ALIGNED = 16
+
 
 def evaluate_split(
     method: Method,
@@ -201,28 +208,33 @@ def _rank_batch(
     """The positions of the hard answers of a batch in `hard.values`, their ranks and their scores.
 
     They come in chunks. buffer keeps the memory of the largest chunk so far, which serves the
-    others.
+    others; the columns beyond the entities stay at −∞.
     """
     constants, relations = (
         torch.from_numpy(columns[batch].astype(np.int64)).to(method.device)
         for columns in (queries.constants, queries.relations)
     )
     scores_of = method.answer(queries.pattern, constants, relations)
-    size = min(BATCH, max(1, CHUNK_SCORES // method.num_entities))
+    entities = method.num_entities
+    chunk = max(CHUNK_SCORES, min(FEWEST * entities, 4 * CHUNK_SCORES))
+    size = min(BATCH, max(1, chunk // entities))
     for first in range(0, len(batch), size):
         rows = batch[first : first + size]
-        fits = bool(buffer) and len(buffer[0]) >= len(rows)
-        scores = scores_of(slice(first, first + size), buffer[0][: len(rows)] if fits else None)
-        if not fits:
-            buffer[:] = [scores]
-        yield _rank(scores, queries, rows)
+        if not buffer or len(buffer[0]) < len(rows):
+            width = -(-entities // ALIGNED) * ALIGNED
+            buffer[:] = [torch.full((len(rows), width), -torch.inf, device=method.device)]
+        padded = buffer[0][: len(rows)]
+        out = padded[:, :entities]
+        scores = scores_of(slice(first, first + size), out)
+        yield _rank(padded if scores is out else scores, queries, rows)
 
 
 @torch.inference_mode()
 def _rank(scores: Tensor, queries: Queries, rows: Int64s) -> tuple[Int64s, Floats, Floats]:
     """The positions of the hard answers of some queries in `hard.values`, their ranks and scores.
 
-    Overwrites the scores [n, E] of these queries.
+    Overwrites the scores of these queries, [n, E] and any number of columns of −∞. These are below
+    every threshold, so that they do not change a rank.
     """
     owners, positions = queries.hard.places(rows)
     easy_owners, easy_positions = queries.easy.places(rows)

@@ -51,8 +51,8 @@ def _by_buckets(scores: Tensor, thresholds: Tensor, low: Tensor, high: Tensor) -
     first = BUCKETS * torch.arange(len(scores), dtype=torch.int32, device=device)[:, None]
 
     def bucket(values: Tensor) -> Tensor:  # the first one of a query is for all below `low`
-        place = (values - low[:, None]).mul_(scale[:, None]).add_(1).clamp_(0, BUCKETS - 1)
-        return place.int().add_(first).view(-1)
+        place = (values - low[:, None]).mul_(scale[:, None]).clamp_(min=-1)
+        return place.int().add_(first + 1).view(-1)
 
     places, own = bucket(scores), bucket(thresholds)
     shared = torch.zeros(len(scores) * BUCKETS, dtype=torch.bool, device=device)
@@ -60,7 +60,7 @@ def _by_buckets(scores: Tensor, thresholds: Tensor, low: Tensor, high: Tensor) -
     counts = torch.bincount(places, minlength=len(shared)).masked_fill_(shared, 0)
     below = counts.view(len(scores), BUCKETS).cumsum(1)  # [n, BUCKETS]
     apart = below[:, -1:] - 2 * below.view(-1)[own.long()].view_as(thresholds)
-    near = shared.index_select(0, places).nonzero()[:, 0]
+    near = _positions(shared, places)
     keys = _keys(places[near], scores.view(-1)[near]).sort().values
     wanted = _keys(own, thresholds.reshape(-1)).view_as(thresholds)
     # The keys of a query lie between those of its first bucket and those of the next query's.
@@ -68,6 +68,16 @@ def _by_buckets(scores: Tensor, thresholds: Tensor, low: Tensor, high: Tensor) -
                   (first, first + BUCKETS))  # fmt: skip
     left, right = (torch.searchsorted(keys, wanted, right=right) for right in (False, True))
     return (apart + (end - right) - (left - start)).to(scores.dtype)
+
+
+def _positions(chosen: Tensor, places: Tensor) -> Tensor:
+    """The positions j at which chosen[places_j] holds; few of them, so eight are tested at once."""
+    size = len(places)
+    mask = torch.zeros(-(-size // 8) * 8, dtype=torch.bool, device=places.device)
+    torch.index_select(chosen, 0, places, out=mask[:size])
+    eights = mask.view(torch.int64).nonzero()  # [m, 1]
+    positions = (8 * eights + torch.arange(8, device=places.device)).view(-1)
+    return positions[mask[positions]]
 
 
 def _keys(places: Tensor, values: Tensor) -> Tensor:

@@ -67,7 +67,8 @@ class FittedCount:
         cls, method: Method, valid: Mapping[str, Queries], known: Known | None, listener: Listener
     ) -> FittedCount | None:
         """Fit to queries that nothing else is fitted on; None, with a note, if there are none."""
-        ranked = {name: group.ranked for name, group in valid.items()}
+        single = {n: group for n, group in valid.items() if len(group.pattern.free) == 1}
+        ranked = {name: group.ranked for name, group in single.items()}
         queries = {n: group.select(held_out(len(group))) for n, group in ranked.items()}
         try:
             return cls(AnswerCount.fit(method, queries, known), known)

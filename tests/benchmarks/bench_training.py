@@ -10,7 +10,8 @@ from torch import Tensor
 
 from lmpnn_kge.device import choose_device, choose_precision
 from lmpnn_kge.lmpnn.batches import prefetched
-from lmpnn_kge.lmpnn.network import CPU_CHUNK, Lmpnn
+from lmpnn_kge.lmpnn.mlp import CPU_CHUNK
+from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.lmpnn.wiring import wire
 from lmpnn_kge.settings.files import load_config
 from lmpnn_kge.settings.kinds import TrainSettings

@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_leaves
 
 from lmpnn_kge import EQUAL, backbone_class
 from lmpnn_kge.errors import QueryError
-from lmpnn_kge.lmpnn import network
+from lmpnn_kge.lmpnn import mlp
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.lmpnn.wiring import wire
 from lmpnn_kge.query.formula import Constant
@@ -302,7 +302,7 @@ def test_unequal_is_not_equal(messages):
 def test_working_in_chunks_changes_nothing(monkeypatch, hidden_layers):
     settings = config(hidden_layers=hidden_layers)
     whole = Lmpnn(make("distmult"), settings)
-    monkeypatch.setattr(network, "CPU_CHUNK", 3 * settings.hidden)  # three rows
+    monkeypatch.setattr(mlp, "CPU_CHUNK", 3 * settings.hidden)  # three rows
     parts = Lmpnn(make("distmult"), settings)
     assert parts.mlp.chunk == 3
     (wiring,), (constants, relations) = wire(PATTERNS["pin"]), columns(PATTERNS["pin"], 7)

@@ -1,0 +1,46 @@
+"""The MLP in bf16 on a CPU is the one that torch's own operations compute."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from lmpnn_kge.lmpnn.mlp import Mlp
+
+
+def plain(mlp, x):
+    """The same MLP with torch's operations and gradients."""
+    *hidden, last = mlp.layers
+    y = x.bfloat16()
+    for layer in hidden:
+        y = F.linear(y, layer.weight.bfloat16(), layer.bias.bfloat16()).relu()
+    y = F.linear(y, last.weight.bfloat16(), last.bias.bfloat16()).float()
+    return x + y if mlp.residual else y
+
+
+@pytest.mark.parametrize("residual", [False, True])
+@pytest.mark.parametrize("hidden_layers", [1, 2, 3])
+def test_bf16_gives_the_bits_and_nearly_the_gradients_of_torch(hidden_layers, residual):
+    torch.manual_seed(0)
+    mlp = Mlp([6, *[40] * hidden_layers, 6], torch.bfloat16, residual=residual)
+    for parameter in mlp.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    mlp.chunk = 4  # the last chunk is smaller
+    weights = torch.randn(11, 6)
+    found = []
+    for forward in (mlp, lambda x: plain(mlp, x)):
+        x = torch.randn(11, 6, generator=torch.Generator().manual_seed(1)).requires_grad_()
+        mlp.zero_grad()
+        y = forward(x)
+        (weights * y).sum().backward()
+        found.append([y.detach(), x.grad, *(p.grad for p in mlp.parameters())])
+    assert torch.equal(found[0][0], found[1][0])
+    for ours, expected in zip(*found, strict=True):
+        assert ours.dtype == torch.float32
+        assert torch.allclose(ours, expected, rtol=0.02, atol=0.01 * expected.abs().max())
+
+
+def test_without_gradients_the_bits_are_the_same():
+    mlp = Mlp([6, 40, 6], torch.bfloat16, residual=False)
+    x = torch.randn(5, 6)
+    with torch.inference_mode():
+        assert torch.equal(mlp(x), plain(mlp, x))
