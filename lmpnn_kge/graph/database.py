@@ -38,7 +38,7 @@ class Database:
     ) -> Answers:
         """Answer queries of a pattern, given by their constants [n, c] and relations [n, r].
 
-        limit keeps only the first so many answers of each query, if they are tuples.
+        limit is the largest number of answers of each query that are kept, if they are tuples.
         """
         if len(pattern.free) == 1:  # no more than there are entities
             limit = None
@@ -161,7 +161,7 @@ class Database:
             _named(pattern.relations, relations),
             level,
             observed,
-            yields_answers=True,
+            yields_answers=len(pattern.free) == 1,
         )
 
     def _max_ranging(self, queries: int) -> int:

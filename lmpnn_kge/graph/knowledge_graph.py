@@ -224,7 +224,7 @@ class KnowledgeGraph:
         """The ids of the entities that answer a formula: exact answers, nothing is predicted.
 
         The answers of a formula with ?1, ?2, … are tuples of ids. The formula may be a SPARQL
-        query; its LIMIT is applied. limit keeps the first so many answers. `train` knows the
+        query; its LIMIT is applied. limit keeps at most that many answers. `train` knows the
         training edges, `valid` also those of valid, and `test` all edges.
         """
         ids, rows = self.entity_ids, self.answer_tuples(formula, split, limit).rows
