@@ -23,7 +23,7 @@ from lmpnn_kge.query.items import (
     is_positive,
     join_order,
 )
-from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, substitute
+from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, separate_parts, substitute
 
 
 @dataclass(frozen=True)
@@ -257,6 +257,15 @@ def without_equalities(conjunct: Conjunct) -> tuple[Conjunct, dict[Variable, Ter
     free = tuple(variable for variable in conjunct.bound if variable not in equal_to)
     names: dict[Term, Term] = dict(replaced.items())
     return substitute(Conjunct(tuple(kept), conjunct.groups, free), names), replaced
+
+
+def simpler_group(group: Conjunct) -> Conjunct:
+    """A denied group without equalities, unless one of them is what holds it together.
+
+    As text, !(r(?, a) & s(a, b)) would be two denied atoms, and the second one has no `?`.
+    """
+    merged, _ = without_equalities(group)
+    return merged if len(separate_parts(merged)) <= 1 else group
 
 
 def column_of(variable: Variable) -> str:

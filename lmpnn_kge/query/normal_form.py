@@ -162,7 +162,7 @@ def _bind(conjunct: Conjunct, variables: set[Variable]) -> Conjunct:
 
 def _deny(conjunct: Conjunct) -> list[Conjunct]:
     """The disjuncts of the negation: one for each part that can fail by itself."""
-    return [denied for part in _parts(conjunct) for denied in _deny_part(part)]
+    return [denied for part in separate_parts(conjunct) for denied in _deny_part(part)]
 
 
 def _deny_part(part: Conjunct) -> list[Conjunct]:
@@ -175,7 +175,7 @@ def _deny_part(part: Conjunct) -> list[Conjunct]:
             return [Conjunct(groups=(part,))]
 
 
-def _parts(conjunct: Conjunct) -> list[Conjunct]:
+def separate_parts(conjunct: Conjunct) -> list[Conjunct]:
     """The conjunct, cut into the pieces that no bound variable holds together."""
     pieces = [Conjunct(literals=(literal,)) for literal in conjunct.literals]
     pieces += [Conjunct(groups=(group,)) for group in conjunct.groups]

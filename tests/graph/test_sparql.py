@@ -71,6 +71,21 @@ def test_tuples_are_the_same_in_sparql_and_as_that_read_again(formula, triples):
     assert graph_of(triples).answer(read) == ours, read
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "!(r0(?, ?x) & ?x = e0 & r0(?x, e0))",
+        "!(r0(?, ?y) & ?y = e0 & r1(?x, ?y)) & r0(?x, e1)",
+        "!(r0(?y, e0) & ?y = ? & r1(?x, ?y)) & r0(?x, e1)",
+        "!(r0(?, ?x) & ?x = e0 & r0(?x, e0) & !(r1(?, ?y) & ?y = ?x & r1(?y, e1)))",
+    ],
+)
+@given(triples=graphs)
+@settings(max_examples=20, deadline=None)
+def test_an_equality_that_holds_a_denied_group_together_is_kept(text, triples):
+    check(parse(text), triples | EVERY_ENTITY)
+
+
 @pytest.mark.parametrize("text", CASES)
 @given(triples=graphs)
 @settings(max_examples=10, deadline=None)

@@ -6,7 +6,7 @@ import itertools
 import re
 from dataclasses import replace
 
-from lmpnn_kge.query.compiler import without_equalities
+from lmpnn_kge.query.compiler import simpler_group, without_equalities
 from lmpnn_kge.query.formula import (
     Atom,
     Constant,
@@ -29,10 +29,13 @@ def simplified(conjunct: Conjunct) -> Conjunct | None:
 
     A conjunct without any literals and groups always holds.
     """
-    conjunct, _ = without_equalities(conjunct)
+    return _without_trivial(without_equalities(conjunct)[0])
+
+
+def _without_trivial(conjunct: Conjunct) -> Conjunct | None:
     literals = dict.fromkeys(conjunct.literals)
     groups: dict[Conjunct, None] = {}
-    for group in map(simplified, conjunct.groups):
+    for group in map(_without_trivial, map(simpler_group, conjunct.groups)):
         match group:
             case None:
                 continue

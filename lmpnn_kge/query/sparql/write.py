@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lmpnn_kge.errors import QueryError, short
-from lmpnn_kge.query.compiler import without_equalities
+from lmpnn_kge.query.compiler import simpler_group, without_equalities
 from lmpnn_kge.query.formula import Atom, Constant, Equal, Formula, Term, Variable
 from lmpnn_kge.query.iri import BLANK, SCHEME, iri_of
 from lmpnn_kge.query.normal_form import Conjunct, SignedAtom, normalise, scoped, unscoped
@@ -35,7 +35,8 @@ def to_sparql(formula: Formula, limit: int | None = None) -> str:
     free = conjuncts[0].free
     answers = {variable: f"?answer{variable.name}" for variable in free}
     writer = _Writer({**answers}, {*answers.values()})
-    disjuncts = [list(writer.conjunct(scoped(conjunct), free)) for conjunct in conjuncts]
+    merged = [without_equalities(scoped(conjunct))[0] for conjunct in conjuncts]
+    disjuncts = [list(writer.conjunct(conjunct, free)) for conjunct in merged]
     if len(disjuncts) == 1:
         body = _indented(disjuncts[0])
     else:
@@ -58,7 +59,6 @@ class _Writer:
 
     def conjunct(self, conjunct: Conjunct, free: tuple[Variable, ...] = ()) -> Iterator[str]:
         """The patterns that bind variables, then the conditions on them."""
-        conjunct, _ = without_equalities(conjunct)
         literals = dict.fromkeys(conjunct.literals)
         atoms = [a for a in literals if isinstance(a.atom, Atom) and not a.negated]
         bound = {term for literal in atoms for term in literal.terms}
@@ -77,7 +77,7 @@ class _Writer:
                 yield self._condition(literal)
         for group in conjunct.groups:
             yield "FILTER NOT EXISTS {"
-            yield from _indented(self.conjunct(group))
+            yield from _indented(self.conjunct(simpler_group(group)))
             yield "}"
 
     def _triple(self, literal: SignedAtom) -> str:
