@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 EXTRAS := $(VENV)/.extras
 
-.PHONY: install extras demo test lint bench gpu-check torture lowest clean
+.PHONY: install extras demo test long lint bench gpu-check torture lowest clean
 
 install: $(INSTALLED)
 
@@ -29,6 +29,10 @@ lint: $(INSTALLED)
 
 test: lint
 	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadscope
+
+# The tests that take long, which CI runs after the others.
+long: $(INSTALLED)
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadscope -m long
 
 demo: $(INSTALLED)
 	$(BIN)/lmpnn-kge demo

@@ -98,6 +98,7 @@ def test_an_unknown_backbone_is_one_line(tmp_path, monkeypatch):
     assert "distmult" in cli("demo", "--backbone", "distmul", code=2).stderr
 
 
+@pytest.mark.long
 def test_a_damaged_graph_and_lost_or_damaged_queries_are_made_again(tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "sample_store", inputs.sample_store)
     first = demo.demonstrate(tmp_path, "distmult")

@@ -65,6 +65,7 @@ def same(left, right) -> bool:
     return all(np.array_equal(a, b) for a, b in columns)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*BETAE, *EFO1])
 def test_every_type_has_the_answers_of_duckdb(graph, spark, edges, name):
     pattern = named_patterns()[name]
@@ -102,6 +103,7 @@ def names(graph):
     return np.argsort(-np.bincount(among[:, 0]), kind="stable")[:FEW], relations
 
 
+@pytest.mark.long
 @given(
     formula=formulas(
         st.integers(0, FEW - 1).map("e{}".format), st.integers(0, FEW - 1).map("r{}".format)

@@ -38,11 +38,11 @@ def answers_of_oxigraph(text: str, triples) -> list[str]:
 
 
 def check(formula, triples) -> None:
-    ours = graph_of(triples).answer(formula)
-    text = to_sparql(formula)
+    graph, text = graph_of(triples), to_sparql(formula)
+    ours = graph.answer(formula)
     assert answers_of_oxigraph(text, triples) == ours, text
     read = from_sparql(text).formula
-    assert graph_of(triples).answer(read) == ours, read
+    assert graph.answer(read) == ours, read
 
 
 @given(formula=formulas(entity_names, relation_names), triples=graphs)
@@ -64,11 +64,12 @@ def test_tuples_are_the_same_in_sparql_and_as_that_read_again(formula, triples):
     except QueryError:
         assume(False)
     triples = triples | EVERY_ENTITY
-    ours, text = graph_of(triples).answer(formula), to_sparql(formula)
+    graph, text = graph_of(triples), to_sparql(formula)
+    ours = graph.answer(formula)
     rows = store_of(triples).query(text)
     assert sorted({tuple(name_of(value.value) for value in row) for row in rows}) == ours, text
     read = from_sparql(text).formula
-    assert graph_of(triples).answer(read) == ours, read
+    assert graph.answer(read) == ours, read
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from lmpnn_kge.query.patterns import BETAE, named_patterns
 from .. import python_sets
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["complex", "conve", "distmult", "rescal", "rotate", "transe"])
 def test_filtered_test_metrics_are_those_of_libkge(fb15k237, name):
     recorded = yaml.safe_load((fb15k237 / "checkpoints" / "metrics.yaml").read_text())[name]

@@ -133,6 +133,7 @@ def test_an_unknown_type_of_score_is_refused(here):
         write_scaffold("mine", "product")
 
 
+@pytest.mark.long
 def test_from_the_scaffold_to_a_trained_network_without_a_change_to_the_core(tmp_path):
     """In an environment of its own: written, installed, listed, checked, pretrained, trained."""
     environment = Environment(tmp_path / "venv")

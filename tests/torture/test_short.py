@@ -17,8 +17,11 @@ CASES = {
     "texts": 100,
     "surroundings": 20,
     "places": 40,
-    "formulas": 150,
-    "requests": 150,
+    "formulas": 100,
+    "requests": 80,
+    "threads": 3,
+    "signals": 4,
+    "two-processes": 4,
 }
 FEW = 8
 
