@@ -83,7 +83,7 @@ class Folder(Campaign):
 def damage(folder: Path, step: list[Any]) -> None:
     """Apply one edit to a folder."""
     file = folder / step[1]
-    if not file.is_file() or file.stat().st_size >= HOLE:  # which this process cannot read either
+    if not is_readable(file):
         return
     match step[0]:
         case "bytes":
@@ -93,7 +93,7 @@ def damage(folder: Path, step: list[Any]) -> None:
             file.write_bytes(b"".join(parts))
         case "value":
             change_value(file, *step[2:])
-        case "swap" if (folder / step[2]).is_file():
+        case "swap" if is_readable(folder / step[2]):
             other = (folder / step[2]).read_bytes()
             file.write_bytes(other)
         case "remove":
@@ -114,6 +114,11 @@ def damage(folder: Path, step: list[Any]) -> None:
             file.symlink_to("/dev/zero")
         case "hole":
             os.truncate(file, HOLE)
+
+
+def is_readable(file: Path) -> bool:
+    """Whether a file has not become something that this process cannot read either."""
+    return file.is_file() and file.stat().st_size < HOLE
 
 
 def change_value(file: Path, share: float, odd: int, drop: bool) -> None:
