@@ -16,7 +16,8 @@ UNLIMITED = 100_000
 
 def line_width() -> int:
     """Columns of the terminal, or UNLIMITED if the output goes to a file or another program."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else UNLIMITED
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()  # None: closed by the caller
+    return shutil.get_terminal_size().columns if is_terminal else UNLIMITED
 
 
 def labelled(label: str, text: str, column: int) -> str:

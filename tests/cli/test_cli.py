@@ -283,6 +283,13 @@ def test_help_that_cannot_be_printed_is_one_line(arguments):
     assert done.stderr.startswith("Error: standard output: No space left on device\n")
 
 
+@pytest.mark.parametrize("command", ["backbones", "loaders"])
+def test_a_closed_output_is_as_good_as_none(command):
+    closed = ["sh", "-c", 'exec "$0" -m lmpnn_kge "$1" >&-', sys.executable, command]
+    done = subprocess.run(closed, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_setting_that_matplotlib_refuses_is_one_line():
     program = "from lmpnn_kge.reports import plots\nwith plots._plotting(): pass"
     environment = os.environ | {"MPLBACKEND": "nothing"}

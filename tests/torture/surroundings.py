@@ -161,6 +161,16 @@ def change_stream(number: int, how: str) -> None:
     elif how in ("full", "null"):
         device = os.open("/dev/full" if how == "full" else os.devnull, os.O_RDWR)
         os.dup2(device, number)
+    elif not is_open(number):
+        return
     encoding = "ascii" if how == "ascii" else "utf-8"
     errors = "strict" if how == "ascii" else None
     setattr(sys, name, os.fdopen(number, mode, encoding=encoding, errors=errors, closefd=False))
+
+
+def is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
