@@ -278,7 +278,7 @@ class Datasets(Folder):
 
 class Safetensors(Campaign):
     name = "safetensors"
-    weight = 2
+    weight = 4
 
     def prepare(self, inputs: Path) -> None:
         from lmpnn_kge import save_backbone
