@@ -42,6 +42,8 @@ class Fixed:
     def device(self):
         return self.scores.device
 
+    streamed = None
+
     def answer(self, pattern, constants, relations):
         self.batches.append((str(pattern), constants.tolist(), relations.tolist()))
         return lambda rows, out=None: self.scores.repeat(len(constants), 1)[rows]
