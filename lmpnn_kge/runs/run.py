@@ -32,7 +32,8 @@ from lmpnn_kge.queries.store import QueryStore
 from lmpnn_kge.query.formula import Formula
 from lmpnn_kge.runs.answer import Answer, AnswerList, NumberOfAnswers
 from lmpnn_kge.runs.asker import Candidates
-from lmpnn_kge.runs.asking import Asking, best_rows, score
+from lmpnn_kge.runs.asking import Asking
+from lmpnn_kge.runs.best import excluded, find_best
 from lmpnn_kge.runs.fitting import FittedCount, FittedMethod, Fitting, evaluate_fitted
 from lmpnn_kge.runs.inputs import renumber_queries
 from lmpnn_kge.runs.kept import fit_file, read_results, results_file
@@ -240,10 +241,10 @@ class Run:
         """The ids and scores of the k entities that answer a formula best, by the score alone."""
         asked = self.method if method is None else self._methods.get(method, SILENT).method
         question = Question.read_single(formula, self.vocabulary)
-        scores, excluded = score(asked, Batch.of([question]))
-        (rows,) = best_rows(scores, excluded, None, question.most(k))
-        ids = [self.vocabulary.entity_ids[row] for row in rows.tolist()]
-        return list(zip(ids, scores[0, rows].tolist(), strict=True))
+        batch = Batch.of([question])
+        best = find_best(asked, batch, excluded(asked, batch), None, question.most(k))
+        ids = [self.vocabulary.entity_ids[row] for row in best.rows[0].tolist()]
+        return list(zip(ids, best.scores[0].tolist(), strict=True))
 
     @overload
     def ask(
