@@ -32,6 +32,12 @@ class Vectors:
     def __len__(self) -> int:
         return len(self.stacked) - sum(map(len, self.owners))
 
+    def of_query(self, query: int) -> Vectors:
+        """The vectors of one query."""
+        every = [torch.arange(len(self), device=self.stacked.device), *self.owners]
+        own = self.stacked[torch.cat(every) == query]
+        return Vectors.of([own[:, None]])
+
     def ordered(self, order: Tensor) -> Vectors:
         """The same queries in another order [n]."""
         places = torch.empty_like(order)

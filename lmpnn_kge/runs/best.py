@@ -1,4 +1,4 @@
-"""The best entities of questions, by the scores of all entities or one block after the other."""
+"""The best entities of questions: by the scores of all, block by block, or by an index."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ import torch
 from torch import Tensor
 
 from lmpnn_kge.deadline import check_time
+from lmpnn_kge.methods.index import EntityIndex
 from lmpnn_kge.methods.method import Method, Streamed
 from lmpnn_kge.methods.vectors import Vectors
 from lmpnn_kge.query.negations import exclusions
 from lmpnn_kge.runs.questions import Batch
+
+#: Entities near a vector that an index finds, and how many it finds at most, to find enough that
+#: are offered.
+CANDIDATES, MOST_CANDIDATES = 256, 2**14
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,18 +37,23 @@ def find_best(
     k: int,
     *,
     every: bool = False,
+    index: EntityIndex | None = None,
 ) -> Best:
     """For each question, the k best entities that are not omitted [n, E], those that fit first.
 
     Entities with equal scores are in the order of their rows, so that a larger k only adds some.
-    every holds the scores of all entities even if the method need not.
+    every holds the scores of all entities even if the method need not. With an index, which needs a
+    method that is streamed, an entity that it does not find may be missing.
     """
-    k = max(0, k)
-    if method.streamed is None or every:
+    k, streamed = max(0, k), method.streamed
+    if index is not None and streamed is not None:
+        vectors = vectors_of(streamed, batch)
+        return best_by_index(streamed, index, vectors, omitted, fitting, k)
+    if streamed is None or every:
         scores = score(method, batch)
         rows = best_rows(scores, omitted, fitting, k)
         return Best(rows, [own[best] for own, best in zip(scores, rows, strict=True)], scores)
-    return best_in_blocks(method.streamed, vectors_of(method.streamed, batch), omitted, fitting, k)
+    return best_in_blocks(streamed, vectors_of(streamed, batch), omitted, fitting, k)
 
 
 def score(method: Method, batch: Batch) -> Tensor:
@@ -118,6 +128,43 @@ def best_in_blocks(
         for each in zip(*best, strict=True)
     ]
     return Best([rows for _, rows in joined], [values for values, _ in joined])
+
+
+@torch.inference_mode()
+def best_by_index(
+    method: Streamed,
+    index: EntityIndex,
+    vectors: Vectors,
+    omitted: Tensor,
+    fitting: Tensor | None,
+    k: int,
+) -> Best:
+    """The same among the candidates of an index, of which only the rows are read.
+
+    If few entities fit, all of them are candidates. If too few candidates are left, more are found.
+    """
+    found: list[tuple[Tensor, Tensor]] = []
+    for question in range(len(vectors)):
+        own = vectors.of_query(question)
+        others, fits = omitted[question], None if fitting is None else fitting[question]
+        preferred = None if fits is None else (fits & ~others).nonzero()[:, 0]
+        count = max(CANDIDATES, 4 * k)
+        while True:
+            near = torch.from_numpy(index.candidates(own, count)[0]).to(others.device)
+            if preferred is not None and len(preferred) <= MOST_CANDIDATES:
+                near = torch.cat([near, preferred]).unique()
+            rows = near[~others[near]]
+            wanted = rows if fits is None else rows[fits[rows]]
+            needed = k if preferred is None else min(k, len(preferred))
+            enough = len(rows) >= k and len(wanted) >= needed
+            if enough or count >= min(MOST_CANDIDATES, index.num_entities):
+                break
+            count *= 4
+        scores = own.scores(method.unit(rows))
+        marks = None if fits is None else fits[rows][None]
+        (best,) = best_rows(scores, torch.zeros_like(scores, dtype=torch.bool), marks, k)
+        found.append((rows[best], scores[0, best]))
+    return Best([rows for rows, _ in found], [scores for _, scores in found])
 
 
 def _groups(omitted: Tensor, fitting: Tensor | None) -> list[Tensor]:
