@@ -7,16 +7,16 @@ of candidates is not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from lmpnn_kge.deadline import check_time
-from lmpnn_kge.errors import LmpnnError
+from lmpnn_kge.errors import FileError, LmpnnError, one_line
 from lmpnn_kge.graph.answers import Int64s
 from lmpnn_kge.listener import Listener
 from lmpnn_kge.methods.method import Streamed
@@ -41,20 +41,28 @@ class EntityIndex:
 
     library: Index
     num_entities: int
+    _searching: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def candidates(self, vectors: Vectors, count: int) -> list[Int64s]:
         """For each query, about `count` entities near each of its vectors, in ascending order."""
         count = min(count, self.num_entities)
-        self.library.expansion_search = 2 * count
-        queries = np.append(
-            np.arange(len(vectors)), torch.cat([torch.empty(0), *vectors.owners]).long().numpy()
-        )
+        owners = [queries.cpu().numpy() for queries in vectors.owners]
+        queries = np.concatenate([np.arange(len(vectors)), *owners])
         found: list[list[Int64s]] = [[] for _ in range(len(vectors))]
         for query, vector in zip(queries, vectors.stacked.float().cpu().numpy(), strict=True):
             check_time()
-            keys = self.library.search(vector, count).keys.astype(np.int64)
+            with self._searching:  # threads of one index would share its memory
+                self.library.expansion_search = 2 * count
+                keys = self.library.search(vector, count).keys.astype(np.int64)
             found[query].append(keys[(keys >= 0) & (keys < self.num_entities)])
         return [np.unique(np.concatenate(keys)) for keys in found]
+
+    def save(self, file: Path) -> None:
+        """Write a file that `load_index` reads."""
+        try:
+            self.library.save(str(file))
+        except (OSError, RuntimeError) as error:  # of which usearch raises the latter
+            raise FileError(f"{file} cannot be written: {one_line(error)}") from error
 
 
 def build_index(method: Streamed, listener: Listener) -> EntityIndex:
@@ -63,7 +71,7 @@ def build_index(method: Streamed, listener: Listener) -> EntityIndex:
     listener.begin("indexing entities", method.num_entities)
     for span, block in method.blocks():
         if library is None:
-            library = _library().Index(ndim=block.shape[1], **SETTINGS)
+            library = usearch().Index(ndim=block.shape[1], **SETTINGS)
         library.add(np.arange(span.start, span.stop, dtype=np.uint64), block.float().cpu().numpy())
         listener.advance(len(block))
     assert library is not None
@@ -71,12 +79,13 @@ def build_index(method: Streamed, listener: Listener) -> EntityIndex:
 
 
 def load_index(file: Path, num_entities: int) -> EntityIndex:
-    """An index that `library.save` wrote; its pages stay in the file, which must be trusted."""
-    library = _library().Index.restore(str(file), view=True)
+    """An index that `EntityIndex.save` wrote; its pages stay in the file, which must be trusted."""
+    library = usearch().Index.restore(str(file), view=True)
     return EntityIndex(library, num_entities)
 
 
-def _library() -> Any:
+def usearch() -> Any:
+    """The library; LmpnnError if it is not installed."""
     try:
         from usearch import index
     except ImportError as error:

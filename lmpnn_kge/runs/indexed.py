@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,14 @@ from lmpnn_kge.files import atomic_folder, file_hash, relative, write_file
 from lmpnn_kge.graph.memory import size_text
 from lmpnn_kge.graph.triples import spread_evenly
 from lmpnn_kge.listener import Listener
-from lmpnn_kge.methods.index import SETTINGS, EntityIndex, build_index, load_index, recall
+from lmpnn_kge.methods.index import (
+    SETTINGS,
+    EntityIndex,
+    build_index,
+    load_index,
+    recall,
+    usearch,
+)
 from lmpnn_kge.methods.method import Streamed
 from lmpnn_kge.methods.rank import capped
 from lmpnn_kge.methods.vectors import Vectors
@@ -78,6 +86,7 @@ class Indexing:
 
     @torch.inference_mode()
     def _index(self, listener: Listener) -> EntityIndex:
+        usearch()  # if it is not installed, that is the first thing to know
         rows = spread_evenly(self.method.num_entities, IDENTIFYING)
         numbers = self.method.unit(torch.from_numpy(np.asarray(rows, np.int64)))
         table = sha256(numbers.float().cpu().numpy().tobytes()).hexdigest()
@@ -87,6 +96,7 @@ class Indexing:
             "checkpoint": self.checkpoint,
             "entities": [self.method.num_entities, numbers.shape[1], table],
             "settings": SETTINGS,
+            "usearch": version("usearch"),  # others may have another format
         }
         name = sha256(json.dumps(head, sort_keys=True).encode()).hexdigest()[:32]
         folder = cache_folder() / name
@@ -94,10 +104,9 @@ class Indexing:
             return kept
         size = size_text(self.method.num_entities * (numbers.shape[1] + 256))
         listener.note(f"building an index of about {size}, once; kept in {relative(folder)}")
-        index = build_index(self.method, listener)
         with atomic_folder(folder, lambda _: True) as new:
-            index.library.save(str(new / INDEX))
-            file = new / INDEX
+            index, file = build_index(self.method, listener), new / INDEX
+            index.save(file)
             facts = {**head, "bytes": file.stat().st_size, "sha256": file_hash(file)}
             write_file(json.dumps(facts).encode(), new / MANIFEST)
         return index
