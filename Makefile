@@ -19,7 +19,7 @@ extras: $(EXTRAS)
 
 $(EXTRAS): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet -c constraints.txt \
-		-e '.[dev,rdf,frames,zst,serve,spark,tensorboard,wandb,mlflow,tune,browser,clients]'
+		-e '.[dev,rdf,frames,zst,serve,spark,tensorboard,wandb,mlflow,tune,index,browser,clients]'
 	touch $@
 
 lint: $(INSTALLED)

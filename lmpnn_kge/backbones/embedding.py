@@ -147,14 +147,17 @@ class Embedding:
         """Rows of the entity table, for ids [...] -> [..., d]."""
         import torch
 
+        from lmpnn_kge.backbones.kernels import take_rows
+
         if self.table_memory is None:
-            return self.entities[torch.as_tensor(ids, dtype=torch.int64, device=self.device)]
+            wanted = torch.as_tensor(ids, dtype=torch.int64, device=self.device)
+            return take_rows(self.entities, wanted)
         from lmpnn_kge.backbones.placing import fetch
         from lmpnn_kge.device import move
 
         wanted = torch.as_tensor(ids, dtype=torch.int64, device="cpu")
         distinct, places = wanted.unique(return_inverse=True)
-        return move(fetch(self.entities, distinct)[places], self.device)
+        return move(take_rows(fetch(self.entities, distinct), places), self.device)
 
     def blocks(self) -> Iterator[tuple[slice, Tensor]]:
         """The entity table in parts that the device can hold: which rows, and the rows [n, d]."""

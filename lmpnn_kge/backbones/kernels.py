@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+def take_rows(table: Tensor, ids: Tensor) -> Tensor:
+    """Rows of a table: [E, d] and ids [...] -> [..., d]. On a CPU, indexing takes far longer."""
+    return table.index_select(0, ids.reshape(-1)).view(*ids.shape, table.shape[1])
+
+
 def complex_product(a: Tensor, b: Tensor) -> Tensor:
     """Multiply complex vectors elementwise; each is stored as [real ‖ imaginary]."""
     import torch

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from lmpnn_kge.backbones.kernels import take_rows
 from lmpnn_kge.backbones.mapped import expect, release, spans
 from lmpnn_kge.device import move
 from lmpnn_kge.graph.memory import SHARE, bytes_of, machine_memory
@@ -57,7 +58,7 @@ def most_rows(device: torch.device) -> int:
 def fetch(table: Tensor, ids: Tensor) -> Tensor:
     """Rows of a table in the host's memory, [n, d] in single precision, by ids [n] there."""
     expect(table, ids.numpy())
-    rows = table[ids].float()
+    rows = take_rows(table, ids).float()
     release(table)
     return rows
 

@@ -72,6 +72,13 @@ COLUMNS = ("question", "id", "label", "score", "probability", "known", "confirme
     "fuzzy logic to plain scores. Default: hybrid, or lmpnn without the graph.",
 )
 @click.option(
+    "--approximate",
+    is_flag=True,
+    help="Look for the answers of the network (lmpnn) in an index of the entities instead of "
+    "reading a large table. The index is built once, and the share of answers that it finds is "
+    "printed. Needs the extra index.",
+)
+@click.option(
     "--explain",
     is_flag=True,
     help="Print the reason for each answer: an entity for every variable, and whether each edge is "
@@ -118,6 +125,7 @@ def ask(
     predicted: bool,
     candidates: Candidates | None,
     method: str | None,
+    approximate: bool,
     explain: bool,
     witnesses: int | None,
     count: bool,
@@ -173,6 +181,7 @@ def ask(
             predicted=predicted,
             method=method,
             candidates=candidates or "typed-first",
+            approximate=approximate,
             explain=witnesses or int(explain or out is not None),
             timeout=timeout,
             listener=listener,

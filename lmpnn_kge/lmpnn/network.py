@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lmpnn_kge.backbones.contract import Backbone
+from lmpnn_kge.backbones.kernels import take_rows
 from lmpnn_kge.deadline import check_time
 from lmpnn_kge.lmpnn.mlp import Mlp
 from lmpnn_kge.lmpnn.wiring import InputNode, Layer, Message, Wiring
@@ -72,7 +73,7 @@ class Lmpnn(nn.Module):
     def _input(self, term: InputNode, constants: Tensor, rows: Tensor | None) -> Tensor:
         if isinstance(term, int):
             ids = constants[:, term]
-            return self.backbone.rows(ids) if rows is None else rows[ids]
+            return self.backbone.rows(ids) if rows is None else take_rows(rows, ids)
         return (self.free if term == "free" else self.bound).expand(len(constants), -1)
 
     def _hoist(

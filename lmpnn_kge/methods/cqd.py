@@ -43,6 +43,8 @@ class _Decomposed:
     fuzzy: Fuzzy
     settings: CqdSettings
 
+    streamed = None
+
     @classmethod
     def of(cls, backbone: Backbone, settings: CqdSettings) -> Self:
         """The method on a backbone, with a margin that is given or measured."""

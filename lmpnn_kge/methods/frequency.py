@@ -35,6 +35,8 @@ class Frequency:
     tails: Tensor  # [m]: entities, by relation
     weights: Tensor  # [m]: log(1 + training edges of the relation that end there)
 
+    streamed = None
+
     @property
     def device(self) -> torch.device:
         return self.weights.device

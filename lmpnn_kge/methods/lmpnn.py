@@ -20,6 +20,9 @@ from lmpnn_kge.settings.kinds import ConstantsMode, TrainSettings, UnionMode
 #: Layers of a formula that is deeper than any that a network is trained on.
 DEEP = 16
 
+#: With more entities, scores of all entities are held for so few queries that blocks are faster.
+MANY = 2**19
+
 
 @dataclass(frozen=True)
 class LmpnnMethod:
@@ -47,6 +50,11 @@ class LmpnnMethod:
         return self.model.backbone.device if self.entities is None else self.entities.device
 
     @property
+    def streamed(self) -> LmpnnMethod | None:
+        """Itself if the device holds only blocks of the table, or if the table is long."""
+        return self if self.entities is None or self.num_entities > MANY else None
+
+    @property
     def block_rows(self) -> int:
         """The number of entities in all blocks but the last."""
         in_blocks = self.entities is None
@@ -68,10 +76,10 @@ class LmpnnMethod:
 
     def answer(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Scores:
         """Embed all queries at once, and score them when asked."""
-        embeddings = self.finite_embeddings(pattern, constants, relations)
+        embeddings = self.vectors(pattern, constants, relations)
         return lambda rows, out=None: self.score(embeddings[:, rows], out)
 
-    def finite_embeddings(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Tensor:
+    def vectors(self, pattern: Pattern, constants: Tensor, relations: Tensor) -> Tensor:
         """`embed`, or an error that says what is wrong."""
         embeddings = self.embed(pattern, constants, relations)
         finite = bool(embeddings.isfinite().all())

@@ -19,7 +19,6 @@ from lmpnn_kge.graph.answers import Int64s
 from lmpnn_kge.graph.triples import spread_evenly
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.bootstrap import mean_intervals
-from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.measure import by_query, measure, measure_tuples
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.methods.ranks import Floats, Ranks, TupleRanks
@@ -37,9 +36,6 @@ BATCH = 1024
 
 #: Scores that are held at once, and scores that are compared at once: as many as fit a CPU cache.
 CHUNK_SCORES, CACHE_SCORES = 2**22, 2**20
-
-#: With more entities, scores of all entities are held for so few queries that blocks are faster.
-MANY = 2**19
 
 #: Queries that are scored at once even if that is four chunks: a product with fewer is slower.
 FEWEST = 16
@@ -162,14 +158,14 @@ def rank_types(
     ranked = {name: np.zeros((2, len(group.hard.values))) for name, group in queries.items()}
     batches = [(name, rows) for name, group in queries.items() for rows in _batches(group)]
     buffer: list[Tensor] = []
-    if isinstance(method, LmpnnMethod) and (method.entities is None or method.num_entities > MANY):
+    if method.streamed is not None:
         own_batches = batches[processes.rank :: processes.count]
         taken = [(name, queries[name], rows) for name, rows in own_batches]
 
         def advance(count: int) -> None:
             listener.advance(processes.count * count)  # the others have done as many
 
-        for name, positions, *values in rank_streamed(method, taken, advance):
+        for name, positions, *values in rank_streamed(method.streamed, taken, advance):
             ranked[name][:, positions] = values
         batches = []
     for number, (name, rows) in enumerate(batches):

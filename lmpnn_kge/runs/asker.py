@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lmpnn_kge.graph.vocabulary import Vocabulary
+from lmpnn_kge.methods.index import EntityIndex
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.runs.explaining import Explaining
 from lmpnn_kge.runs.fitting import FittedMethod
@@ -25,6 +26,7 @@ class Asker:
     k: int | None = None  # answers to each question; None takes the question's LIMIT, or ten
     predicted: bool = False
     candidates: Candidates = "typed-first"
+    index: EntityIndex | None = None  # to look in, instead of all entities
     explaining: Explaining | None = None
     witnesses: int = 1  # reasons for each answer, if they are explained
     timeout: float | None = None  # seconds for each question

@@ -11,13 +11,12 @@ from torch import Tensor
 
 from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import QueryError
-from lmpnn_kge.methods.method import Method
 from lmpnn_kge.query.formula import Formula, has_negation
-from lmpnn_kge.query.negations import exclusions
 from lmpnn_kge.query.parser import check_arity, check_single
 from lmpnn_kge.runs.answer import Answer, AnswerList, NumberOfAnswers
 from lmpnn_kge.runs.asker import Asker
 from lmpnn_kge.runs.asking_tuples import answer_tuples, explain_tuple
+from lmpnn_kge.runs.best import excluded, find_best, no_entities, score
 from lmpnn_kge.runs.fitting import FittedCount
 from lmpnn_kge.runs.notes import (
     ANCHORS,
@@ -30,8 +29,8 @@ from lmpnn_kge.runs.notes import (
 )
 from lmpnn_kge.runs.questions import Batch, Question, atoms_of_answer, by_pattern
 
-#: Scores that are held at once.
-CHUNK_SCORES = 2**22
+#: Scores that are held at once, and marks of entities if only those of them are held.
+CHUNK_SCORES, CHUNK_MARKS = 2**22, 2**25
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +41,19 @@ class Asking(Asker):
         """The answers to each formula, or what is wrong with it."""
         read = [self._read(formula) for formula in formulas]
         questions = [item for item in read if isinstance(item, Question)]
-        most = max(1, CHUNK_SCORES // max(1, self.method.num_entities))
+        held = CHUNK_SCORES if self._holds_scores else CHUNK_MARKS
+        most = max(1, held // max(1, self.method.num_entities))
         answers: dict[int, AnswerList | QueryError] = {}
         for group in by_pattern(questions, most):
             found = self._answer([questions[position] for position in group])
             answers |= zip(group, found, strict=True)
         in_order = iter(sorted(answers.items()))
         return [next(in_order)[1] if isinstance(item, Question) else item for item in read]
+
+    @property
+    def _holds_scores(self) -> bool:
+        """Whether scores of all entities are needed: the probability of an answer needs them."""
+        return self.method.streamed is None or self.fitted.probability is not None
 
     @torch.no_grad()
     def explain(self, formula: str | Formula, entity: str | Sequence[str]) -> Answer:
@@ -64,13 +69,13 @@ class Asking(Asker):
             if len(entities) > 1:
                 return explain_tuple(self, question, entities)
             batch = Batch.of([question])
-            scores, _ = score(self.method, batch)
+            scores = score(self.method, batch)
             known = confirmed = None
             if self.knowledge is not None:
                 known, confirmed = (mask[0] for mask in self.knowledge.known_and_confirmed(batch))
             known_rows = torch.zeros_like(scores[0], dtype=torch.bool) if known is None else known
             chances = self._probabilities(question, scores[0], rows, known_rows)
-            answers = list(self._answers(rows, scores[0], chances, known, confirmed))
+            answers = list(self._answers(rows, scores[0][rows], chances, known, confirmed))
             return self._explained(question, rows, answers)[0]
 
     @torch.no_grad()
@@ -82,11 +87,11 @@ class Asking(Asker):
         check_single(question.formula)
         with time_limit(self.timeout):
             batch = Batch.of([question])
-            scores, excluded = score(self.method, batch)
-            nothing = _no_entities(batch, self.method)
+            scores = score(self.method, batch)
+            nothing = no_entities(self.method, batch)
             known = nothing if self.knowledge is None else self.knowledge.known(batch)
             seen = nothing if counting.known is None else known
-            offered = scores.masked_fill(excluded, -torch.inf)
+            offered = scores.masked_fill(excluded(self.method, batch), -torch.inf)
             expected = float(counting.count(question.pattern, offered, seen))
         number = int(known.sum())
         if not has_negation(question.formula):  # what is known holds
@@ -122,8 +127,7 @@ class Asking(Asker):
         if len(questions[0].pattern.free) > 1:
             return [answer_tuples(self, question) for question in questions]
         batch = Batch.of(questions)
-        scores, excluded = score(self.method, batch)
-        removed = {EXCLUDED: excluded, ANCHORS: self._anchors(batch)}
+        removed = {EXCLUDED: excluded(self.method, batch), ANCHORS: self._anchors(batch)}
         known = confirmed = fitting = None
         notes: list[list[str]] = [[] for _ in questions]
         if self.knowledge is not None:
@@ -138,15 +142,16 @@ class Asking(Asker):
         known_rows = torch.zeros_like(omitted) if known is None else known
         results = []
         most = [question.most(self.k) for question in questions]
-        for row, best in enumerate(best_rows(scores, omitted, fitting, max(most))):
-            rows = best[: most[row]]
+        best = find_best(self.method, batch, omitted, fitting, max(most), every=self._holds_scores)
+        for row, question in enumerate(questions):
+            rows, scores = (values[row][: most[row]] for values in (best.rows, best.scores))
             if not len(rows):
                 reasons = {reason: mask[row] for reason, mask in removed.items()}
-                notes[row].append(nothing_left(questions[row], reasons, self.knowledge))
+                notes[row].append(nothing_left(question, reasons, self.knowledge))
             marks = (None if mask is None else mask[row] for mask in (known, confirmed))
-            question = questions[row]
-            chances = self._probabilities(question, scores[row], rows, known_rows[row])
-            unexplained = self._answers(rows, scores[row], chances, *marks)
+            every = None if best.every is None else best.every[row]
+            chances = self._probabilities(question, every, rows, known_rows[row])
+            unexplained = self._answers(rows, scores, chances, *marks)
             answers = self._explained(question, rows, list(unexplained))
             noted = (*question.notes, *notes[row])
             estimated = self.fitted.probability is not None
@@ -154,14 +159,14 @@ class Asking(Asker):
         return results
 
     def _probabilities(
-        self, question: Question, scores: Tensor, rows: Tensor, known: Tensor
+        self, question: Question, scores: Tensor | None, rows: Tensor, known: Tensor
     ) -> list[float | None]:
         """The probability of the entities of some rows, by the scores [E] of all.
 
         What is known is certain, unless something is denied: more edges could make that wrong, and
         the probability of that is not estimated.
         """
-        if self.fitted.probability is None:
+        if self.fitted.probability is None or scores is None:
             return [None] * len(rows)
         estimate = self.fitted.probability(question.pattern, scores[None], known[None], rows[None])[
             0
@@ -187,11 +192,11 @@ class Asking(Asker):
         known: Tensor | None,
         confirmed: Tensor | None,
     ) -> Iterator[Answer]:
-        """The entities of some rows as answers, by their scores and marks [E]."""
+        """The entities of rows [n] as answers, by their scores [n] and the marks [E] of all."""
         nothing = [None] * len(rows)
         columns = (
             rows.tolist(),
-            scores[rows].tolist(),
+            scores.tolist(),
             chances,
             nothing if known is None else known[rows].tolist(),
             nothing if confirmed is None else confirmed[rows].tolist(),
@@ -210,7 +215,7 @@ class Asking(Asker):
             loops = torch.zeros_like(relations, dtype=torch.bool)
         else:
             loops = self.knowledge.facts.loops[relations]  # [n, r]
-        mask = _no_entities(batch, self.method)
+        mask = no_entities(self.method, batch)
         rows = torch.arange(len(batch), device=mask.device)
         for column in range(constants.shape[1]):
             needs_loop = torch.ones_like(rows, dtype=torch.bool)
@@ -219,53 +224,3 @@ class Asking(Asker):
                 needs_loop &= (~loops[:, edges]).any(1)
             mask[rows, constants[:, column]] |= needs_loop
         return mask
-
-
-def score(method: Method, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The scores of all entities, [n, E], and a mask of those that `? != entity` excludes.
-
-    An inequality with a constant holds exactly, so that the method does not see it.
-    """
-    rest, constants = exclusions(batch.pattern.formula)
-    part = batch.part(rest)
-    scores = method.answer(part.pattern, *part.tensors(method.device))(slice(None))
-    excluded = _no_entities(batch, method)
-    rows = torch.arange(len(batch), device=method.device)
-    for constant in constants:
-        column = batch.constants[:, batch.pattern.constants.index(constant.name)]
-        excluded[rows, torch.from_numpy(column).to(method.device)] = True
-    return scores, excluded
-
-
-def best_rows(scores: Tensor, omitted: Tensor, fitting: Tensor | None, k: int) -> list[Tensor]:
-    """For each question, the k best entities that are not omitted, those that fit first.
-
-    Entities with equal scores are in the order of their rows, so that a larger k only adds some.
-    """
-    finite = scores.clamp(min=torch.finfo(scores.dtype).min)  # a truth of 0 has the score -inf
-    k = max(0, min(k, scores.shape[1]))
-    groups = [omitted] if fitting is None else [omitted | ~fitting, omitted | fitting]
-    best: list[Tensor] = [torch.empty(0, dtype=torch.int64, device=scores.device)] * len(scores)
-    for others in groups:
-        offered = finite.masked_fill(others, -torch.inf)
-        best = [
-            torch.cat([before, rows])[:k]
-            for before, rows in zip(best, _best_of_each(offered, k), strict=True)
-        ]
-        if all(len(rows) == k for rows in best):
-            break
-    return best
-
-
-def _best_of_each(scores: Tensor, k: int) -> Iterator[Tensor]:
-    """For each row of scores [n, E], the places of the k best finite ones, equal ones in order."""
-    if not k:
-        yield from scores.new_empty(len(scores), 0, dtype=torch.int64)
-        return
-    for row, least in zip(scores, scores.topk(k).values[:, -1], strict=True):
-        places = ((row >= least) & (row > -torch.inf)).nonzero()[:, 0]
-        yield places[row[places].argsort(descending=True, stable=True)[:k]]
-
-
-def _no_entities(batch: Batch, method: Method) -> Tensor:
-    return torch.zeros(len(batch), method.num_entities, dtype=torch.bool, device=method.device)

@@ -20,6 +20,7 @@ from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.lmpnn.network import Lmpnn
+from lmpnn_kge.methods.index import EntityIndex
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.names import LMPNN
 from lmpnn_kge.methods.rank import rank_split
@@ -32,8 +33,10 @@ from lmpnn_kge.queries.store import QueryStore
 from lmpnn_kge.query.formula import Formula
 from lmpnn_kge.runs.answer import Answer, AnswerList, NumberOfAnswers
 from lmpnn_kge.runs.asker import Candidates
-from lmpnn_kge.runs.asking import Asking, best_rows, score
+from lmpnn_kge.runs.asking import Asking
+from lmpnn_kge.runs.best import excluded, find_best
 from lmpnn_kge.runs.fitting import FittedCount, FittedMethod, Fitting, evaluate_fitted
+from lmpnn_kge.runs.indexed import RECALL, Indexing
 from lmpnn_kge.runs.inputs import renumber_queries
 from lmpnn_kge.runs.kept import fit_file, read_results, results_file
 from lmpnn_kge.runs.knowledge import Knowledge
@@ -240,10 +243,10 @@ class Run:
         """The ids and scores of the k entities that answer a formula best, by the score alone."""
         asked = self.method if method is None else self._methods.get(method, SILENT).method
         question = Question.read_single(formula, self.vocabulary)
-        scores, excluded = score(asked, Batch.of([question]))
-        (rows,) = best_rows(scores, excluded, None, question.most(k))
-        ids = [self.vocabulary.entity_ids[row] for row in rows.tolist()]
-        return list(zip(ids, scores[0, rows].tolist(), strict=True))
+        batch = Batch.of([question])
+        best = find_best(asked, batch, excluded(asked, batch), None, question.most(k))
+        ids = [self.vocabulary.entity_ids[row] for row in best.rows[0].tolist()]
+        return list(zip(ids, best.scores[0].tolist(), strict=True))
 
     @overload
     def ask(
@@ -255,6 +258,7 @@ class Run:
         graph: KnowledgeGraph | str | Path | None = None,
         method: str | None = None,
         candidates: Candidates = "typed-first",
+        approximate: bool = False,
         explain: int = 0,
         timeout: float | None = None,
         listener: Listener = SILENT,
@@ -270,6 +274,7 @@ class Run:
         graph: KnowledgeGraph | str | Path | None = None,
         method: str | None = None,
         candidates: Candidates = "typed-first",
+        approximate: bool = False,
         explain: int = 0,
         timeout: float | None = None,
         listener: Listener = SILENT,
@@ -284,6 +289,7 @@ class Run:
         graph: KnowledgeGraph | str | Path | None = None,
         method: str | None = None,
         candidates: Candidates = "typed-first",
+        approximate: bool = False,
         explain: int = 0,
         timeout: float | None = None,
         listener: Listener = SILENT,
@@ -302,8 +308,10 @@ class Run:
         way to answer: lmpnn, search, hybrid or cqd-beam; by default hybrid, if the graph is found.
         candidates says what happens to entities that no training edge of a relation has at the
         place of `?`: they are ranked last (`typed-first`), omitted (`typed`) or ranked by score
-        like all others (`any`). explain is the number of reasons to give for each answer. timeout
-        is in seconds for each formula, without the time to fit a method; None sets no limit.
+        like all others (`any`). approximate looks for answers of the network in an index instead
+        of reading a large table (extra `index`). explain is the number of reasons to give for each
+        answer. timeout is in seconds for each formula, without the time to fit a method or to build
+        an index; None sets no limit.
 
         Any number of threads can ask at the same time.
         """
@@ -315,6 +323,7 @@ class Run:
             graph=graph,
             method=method,
             candidates=candidates,
+            approximate=approximate,
             explain=explain,
             timeout=timeout,
             listener=listener,
@@ -335,6 +344,7 @@ class Run:
         graph: KnowledgeGraph | str | Path | None = None,
         method: str | None = None,
         candidates: Candidates = "typed-first",
+        approximate: bool = False,
         explain: int = 0,
         timeout: float | None = None,
         listener: Listener = SILENT,
@@ -343,14 +353,43 @@ class Run:
         if candidates not in get_args(Candidates):
             wrong = str(candidates)
             raise ConfigError(f"candidates is {wrong!r}; {choices(wrong, get_args(Candidates))}")
-        asking = self._asking(graph, method, explain, timeout, listener)
+        wanted_method = LMPNN if approximate and method is None else method
+        asking = self._asking(graph, wanted_method, explain, timeout, listener)
+        index = self._index(asking.fitted, listener) if approximate else None
         if predicted and asking.knowledge is None:
             raise RunError(
                 "only the graph of the run tells predicted answers from known ones, and it was not "
                 "found; say where it is with --dataset DIR (in Python: graph=)"
             )
-        wanted = dataclasses.replace(asking, k=k, predicted=predicted, candidates=candidates)
+        wanted = dataclasses.replace(
+            asking, k=k, predicted=predicted, candidates=candidates, index=index
+        )
         return wanted.ask(formulas)
+
+    def _index(self, fitted: FittedMethod, listener: Listener) -> EntityIndex | None:
+        """The index of the network's entities; None if their table is small."""
+        if fitted.name != LMPNN:
+            raise ConfigError(
+                f"only the network has approximate answers: ask with lmpnn, not {fitted.name}"
+            )
+        if self._indexing is not None:
+            return self._indexing.open(listener)
+        listener.note("answers are exact: the entity table is small enough for that")
+        return None
+
+    @once
+    def _indexing(self) -> Indexing | None:
+        if self.method.streamed is None:
+            return None
+        recorded = self.folder.provenance
+        own = find_moved(recorded.queries.folder, self.folder.path)
+        return Indexing(
+            self.method.streamed,
+            self.other_checkpoint or recorded.checkpoint.sha256,
+            self.folder.path / MODEL,
+            self.folder.path / RECALL,
+            self._valid_queries if own.exists() else dict,
+        )
 
     def count(
         self,

@@ -37,6 +37,8 @@ class Hybrid:
     search: Search
     reranker: Reranker
 
+    streamed = None
+
     @property
     def solver(self) -> Solver:
         return self.search.solver

@@ -20,6 +20,8 @@ class Search:
 
     solver: Solver
 
+    streamed = None
+
     @property
     def num_entities(self) -> int:
         return self.solver.num_entities

@@ -11,6 +11,7 @@ from lmpnn_kge.backbones.kernels import (
     complex_product,
     matmul_by_relation,
     minkowski,
+    take_rows,
 )
 
 
@@ -56,3 +57,10 @@ def test_all_pairs_covers_every_block():
 def test_minkowski_is_the_p_norm_of_the_difference(p):
     a, b = torch.randn(4, 1, 6), torch.randn(5, 6)
     torch.testing.assert_close(minkowski(a, b, p), torch.cdist(a[:, 0], b, p=p))
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0), (2, 3)])
+def test_taken_rows_are_those_of_indexing(shape):
+    table = torch.arange(20).view(5, 4).float()
+    ids = torch.randint(5, shape)
+    assert torch.equal(take_rows(table, ids), table[ids])

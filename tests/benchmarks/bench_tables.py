@@ -14,14 +14,18 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import torch
 
 from lmpnn_kge.backbones.open import build, find_backbone, read_checkpoint
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.methods.rank import rank_types
+from lmpnn_kge.runs.best import find_best
+from lmpnn_kge.runs.questions import Batch
 from lmpnn_kge.settings.files import load_config
 from lmpnn_kge.training.folder import RunFolder
 from lmpnn_kge.training.lmpnn import LmpnnTask
@@ -94,9 +98,13 @@ def main() -> None:
         few = evaluation_queries(10, ENTITIES, RELATIONS)
         queries = sum(map(len, few.values()))
         timed("ranked, queries", file, queries, lambda: rank_types(task.method, few))
-        constants, relations = torch.tensor([[7]]), torch.tensor([[3]])
-        answer = task.method.answer(few["1p"].pattern, constants, relations)
-        timed("scored for one question, entities", file, ENTITIES, lambda: answer(slice(None)))
+        for count in (1, 10):
+            asked = few["1p"]
+            columns = (c[:count].astype(np.int64) for c in (asked.constants, asked.relations))
+            batch = Batch(asked.pattern, *columns)
+            nothing = torch.zeros(count, ENTITIES, dtype=torch.bool)
+            best = partial(find_best, task.method, batch, nothing, None, 10)
+            timed("asked, questions", file, count, best)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,8 @@ class Given:
     num_entities = E
     device = torch.device("cpu")
 
+    streamed = None
+
     def answer(self, pattern, constants, relations):
         place = int(pattern.focus.name) - 1 if pattern.focus else 0
         own = self.scores[place, constants[:, 0]]

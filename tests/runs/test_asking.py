@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
-from lmpnn_kge.runs.asking import Asking, best_rows
+from lmpnn_kge.runs.asking import Asking
+from lmpnn_kge.runs.best import best_rows
 from lmpnn_kge.runs.fitting import FittedMethod
 from lmpnn_kge.runs.knowledge import Knowledge
 
@@ -41,6 +42,8 @@ class Fixed:
     @property
     def device(self):
         return self.scores.device
+
+    streamed = None
 
     def answer(self, pattern, constants, relations):
         self.batches.append((str(pattern), constants.tolist(), relations.tolist()))

@@ -13,6 +13,7 @@ from lmpnn_kge.backbones.mapped import is_mapped
 from lmpnn_kge.graph.formats.libkge_write import write_dataset
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
+from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.names import OF_CHECKPOINT, OF_RUN
 
 from ..toy_runs import cli, options, result_of, sample_few
@@ -83,6 +84,16 @@ def test_every_method_answers_the_same(place, mapping, method):
     assert [record["id"] for record in parted] == [record["id"] for record in whole]
     scores = [[record["score"] for record in answers] for answers in (parted, whole)]
     assert scores[0] == pytest.approx(scores[1], rel=1e-4)
+
+
+def test_the_network_answers_without_the_scores_of_all_entities(place, mapping, monkeypatch):
+    run, whole = (Run.open(place / "whole", table_memory=limit) for limit in (LIMIT, None))
+    formulas = ["r0(e1, ?) | r1(e2, ?)", "r0(e3, ?) | r1(e4, ?)", "r0(e1, ?) & ? != e5"]
+    expected = whole.ask(formulas, 700, method="lmpnn")
+    monkeypatch.setattr(LmpnnMethod, "score", None)
+    for answers, same in zip(run.ask(formulas, 700, method="lmpnn"), expected, strict=True):
+        assert [answer.id for answer in answers] == [answer.id for answer in same]
+        assert answers[0].score == pytest.approx(same[0].score, rel=1e-5)
 
 
 @pytest.mark.parametrize("method", ["lmpnn", *OF_CHECKPOINT])

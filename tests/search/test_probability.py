@@ -27,6 +27,8 @@ class Oracle:
     num_entities = E
     device = torch.device("cpu")
 
+    streamed = None
+
     def answer(self, pattern, constants, relations):
         return lambda rows, out=None: self.scores[constants[rows, 0]]
 
