@@ -142,7 +142,11 @@ class Asking(Asker):
         known_rows = torch.zeros_like(omitted) if known is None else known
         results = []
         most = [question.most(self.k) for question in questions]
-        best = find_best(self.method, batch, omitted, fitting, max(most), every=self._holds_scores)
+        best = find_best(
+            *(self.method, batch, omitted, fitting, max(most)),
+            every=self._holds_scores,
+            index=self.index,
+        )
         for row, question in enumerate(questions):
             rows, scores = (values[row][: most[row]] for values in (best.rows, best.scores))
             if not len(rows):

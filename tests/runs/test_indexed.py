@@ -82,6 +82,17 @@ def test_candidates_have_the_scores_and_the_order_of_exact_answers(run):
     assert "the index finds" in notes
 
 
+def test_only_candidates_of_the_index_are_answers(run, monkeypatch):
+    few = np.array([3, 30, 300])
+    monkeypatch.setattr(
+        *(index_module.EntityIndex, "candidates"),
+        lambda _, vectors, count: [few] * len(vectors),
+    )
+    answers, _ = approximate(run, k=20, candidates="any")
+    names = {run.vocabulary.entity_ids[row] for row in few}
+    assert {answer.id for answer in answers} == names
+
+
 def test_an_index_is_built_once_and_its_recall_measured_once(run):
     first, notes = approximate(run)
     assert "building an index" in notes
