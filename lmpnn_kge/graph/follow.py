@@ -23,6 +23,9 @@ from lmpnn_kge.query.normal_form import Conjunct, SignedAtom
 #: Edges that are followed before a statement is preferred.
 MANY = 1_000_000
 
+#: Conditions of a formula that is followed: each may take some calls within those of the last one.
+LONGEST = 64
+
 
 @dataclass(frozen=True)
 class Step:
@@ -152,7 +155,9 @@ def _both(left: _Reached, right: _Reached) -> _Reached:
 
 @lru_cache(maxsize=1024)
 def branch_of(conjunct: Conjunct) -> Branch | None:
-    """What limits `?` in a conjunct; None if the conjunct is not a tree."""
+    """What limits `?` in a conjunct; None if the conjunct is not a tree, or too large a one."""
+    if conjunct.size > LONGEST:
+        return None
     try:
         return _whole_branch(conjunct, FREE)
     except _Refused:

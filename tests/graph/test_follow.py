@@ -95,3 +95,11 @@ def test_a_statement_answers_if_too_many_edges_would_be_followed(monkeypatch):
     triples = {(0, 0, 1), (0, 0, 2), (1, 1, 3), (2, 1, 3)}
     monkeypatch.setattr(follow._Walk, "budget", 1)
     assert graph_of(triples).answer("r0(e0, ?x) & r1(?x, ?)") == ["e3"]
+
+
+@pytest.mark.parametrize("length", [64, 65, 400])
+def test_a_path_of_any_length_is_answered(length):
+    circle = {(0, 0, 1), (1, 0, 2), (2, 0, 3), (3, 0, 0)}
+    steps = [f"r0(?x{n}, ?x{n + 1})" for n in range(length - 2)]
+    path = " & ".join(["r0(e0, ?x0)", *steps, f"r0(?x{length - 2}, ?)"])
+    assert graph_of(circle).answer(path) == [f"e{length % 4}"]
