@@ -72,7 +72,7 @@ class Lmpnn(nn.Module):
     def _input(self, term: InputNode, constants: Tensor, rows: Tensor | None) -> Tensor:
         if isinstance(term, int):
             ids = constants[:, term]
-            return self.backbone.rows(ids) if rows is None else rows[ids]
+            return self.backbone.rows(ids) if rows is None else rows.index_select(0, ids)
         return (self.free if term == "free" else self.bound).expand(len(constants), -1)
 
     def _hoist(
