@@ -116,12 +116,12 @@ def best_cosines(embeddings: Tensor, entities: Tensor, out: Tensor | None = None
     first, *others = embeddings
     scores = torch.mm(first, entities.T, out=out)
     if others:
-        spare = aligned(*scores.shape, scores.device)[:, : scores.shape[1]]
+        spare = aligned(len(scores), len(entities), like=scores)[:, : len(entities)]
     for other in others:
         torch.maximum(scores, torch.mm(other, entities.T, out=spare), out=scores)
     return scores
 
 
-def aligned(rows: int, columns: int, device: torch.device) -> Tensor:
+def aligned(rows: int, columns: int, like: Tensor) -> Tensor:
     """Memory for scores: at least as many columns, so that a product writes them fast."""
-    return torch.empty(rows, -(-columns // ALIGNED) * ALIGNED, device=device)
+    return like.new_empty(rows, -(-columns // ALIGNED) * ALIGNED)

@@ -217,7 +217,8 @@ def _rank_batch(
     for first in range(0, len(batch), size):
         rows = batch[first : first + size]
         if not buffer or len(buffer[0]) < len(rows):
-            buffer[:] = [aligned(len(rows), entities, method.device).fill_(-torch.inf)]
+            like = torch.empty(0, device=method.device)
+            buffer[:] = [aligned(len(rows), entities, like).fill_(-torch.inf)]
         padded = buffer[0][: len(rows)]
         out = padded[:, :entities]
         scores = scores_of(slice(first, first + size), out)
