@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import click
 
 from lmpnn_kge import __version__
+from lmpnn_kge.cli.allocator import keep_freed_memory
 from lmpnn_kge.cli.answer import answer
 from lmpnn_kge.cli.ask import ask
 from lmpnn_kge.cli.backbones import backbones
@@ -144,6 +145,8 @@ def main(ctx: click.Context) -> None:
             f"{ctx.invoked_subcommand} runs in one process, but WORLD_SIZE is "
             f"{os.environ['WORLD_SIZE']}; start it without torchrun"
         )
+    if ctx.invoked_subcommand in SHARED:  # a server's threads would keep memory for each of them
+        keep_freed_memory(os.environ)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # any name must print, whatever the locale
             stream.reconfigure(errors="backslashreplace")

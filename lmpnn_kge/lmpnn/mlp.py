@@ -83,7 +83,8 @@ class _Bf16Mlp(torch.autograd.Function):
         totals: dict[int, Tensor] = {}  # by the index of a parameter
 
         def add(index: int, part: Tensor) -> None:
-            totals[index] = totals[index].add_(part) if index in totals else part.float()
+            wide = part.float()  # before the sum: with two precisions at once, a sum is slower
+            totals[index] = totals[index].add_(wide) if index in totals else wide
 
         lower: list[Tensor] = []
         chunks = list(enumerate(grads[0].split(ctx.chunk)))

@@ -116,13 +116,14 @@ class _Noise(torch.autograd.Function):
 
 def _softmax_(scores: Tensor, temperature: float) -> Tensor:
     """Turn scores [n, K] into the softmax of their logits, and return the logsumexp of these."""
-    logits = scores.float() / temperature
     if scores.dtype == torch.float32:
+        logits = scores / temperature
         noise = logits.logsumexp(1)
         scores.copy_(logits.sub_(noise[:, None]).exp_())
         return noise
     # torch's softmax is twice as fast, and exact enough if it is rounded. Its largest number is
     # exp(top − noise).
+    logits = scores.float().div_(temperature)
     top, softmax = logits.amax(1), logits.softmax(1)
     scores.copy_(softmax)
     return torch.where(top == -torch.inf, top, top - softmax.amax(1).log())

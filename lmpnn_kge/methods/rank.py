@@ -19,6 +19,7 @@ from lmpnn_kge.graph.answers import Int64s
 from lmpnn_kge.graph.triples import spread_evenly
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.bootstrap import mean_intervals
+from lmpnn_kge.methods.lmpnn import aligned
 from lmpnn_kge.methods.measure import by_query, measure, measure_tuples
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.methods.ranks import Floats, Ranks, TupleRanks
@@ -35,14 +36,10 @@ from lmpnn_kge.queries.store import QueryStore
 BATCH = 1024
 
 #: Scores that are held at once, and scores that are compared at once: as many as fit a CPU cache.
-CHUNK_SCORES, CACHE_SCORES = 2**22, 2**20
+CHUNK_SCORES, CACHE_SCORES = 2**22, 2**18
 
 #: Queries that are scored at once even if that is four chunks: a product with fewer is slower.
 FEWEST = 16
-
-#: The length of a row of scores is a multiple of this: one that is not, as the number of entities
-#: usually is, makes the product that writes it almost twice as slow on a CPU.
-ALIGNED = 16
 
 
 def evaluate_split(
@@ -217,8 +214,8 @@ def _rank_batch(
     for first in range(0, len(batch), size):
         rows = batch[first : first + size]
         if not buffer or len(buffer[0]) < len(rows):
-            width = -(-entities // ALIGNED) * ALIGNED
-            buffer[:] = [torch.full((len(rows), width), -torch.inf, device=method.device)]
+            like = torch.empty(0, device=method.device)
+            buffer[:] = [aligned(len(rows), entities, like).fill_(-torch.inf)]
         padded = buffer[0][: len(rows)]
         out = padded[:, :entities]
         scores = scores_of(slice(first, first + size), out)
@@ -243,19 +240,22 @@ def _rank(scores: Tensor, queries: Queries, rows: Int64s) -> tuple[Int64s, Float
     )
     # An answer's own score is the threshold that others must exceed to rank before it. Queries have
     # different numbers of answers, so the rows of thresholds are padded; the padding is not read.
+    counts = np.bincount(owners)  # every query has at least one
     first = scores[torch.arange(len(rows), device=scores.device), hard_[column_ == 0]]
-    thresholds = first[:, None].repeat(1, int(column.max()) + 1)  # [n, k]
+    thresholds = first[:, None].repeat(1, int(counts.max()))  # [n, k]
     thresholds[owners_, column_] = scores[owners_, hard_]
     # Answers must not rank before each other: with a score of −∞ all are below every threshold.
     scores[owners_, hard_] = -torch.inf
     scores[easy_owners_, easy_] = -torch.inf
     # Thresholds take several passes over the scores of their query. Done for a few queries at a
-    # time, all passes but the first find these scores in the CPU's cache.
+    # time, all passes but the first find these scores in the CPU's cache, and queries with few
+    # thresholds, which come first, need no passes for the padding of others.
     size = max(1, CACHE_SCORES // scores.shape[1])
-    net = torch.cat([
-        surplus(*block)
-        for block in zip(scores.split(size), thresholds.split(size), strict=True)
-    ])  # fmt: skip
+    net = torch.empty_like(thresholds, dtype=torch.int64)
+    for start in range(0, len(rows), size):
+        block = slice(start, start + size)
+        most = int(counts[block].max())
+        net[block, :most] = surplus(scores[block], thresholds[block, :most])
     # On the CPU before it becomes double, a type that not every device has.
     ahead, own = (values[owners_, column_].cpu().double().numpy() for values in (net, thresholds))
     return positions, 1 + (scores.shape[1] + ahead) / 2, own  # 1 + those above + half of the ties

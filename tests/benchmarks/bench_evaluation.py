@@ -1,10 +1,12 @@
 """Evaluation of the 14 types at FB15k-237's size, against the score product alone."""
 
+import os
 import sys
 import time
 
 import torch
 
+from lmpnn_kge.cli.allocator import keep_freed_memory
 from lmpnn_kge.device import choose_device, choose_precision
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.lmpnn.wiring import wire
@@ -20,6 +22,7 @@ ROUNDS = 3
 
 
 def main(settings: list[str]) -> None:
+    keep_freed_memory(os.environ)  # as `evaluate` does
     config = load_config(settings=parse_settings(settings))
     dtype = choose_precision(config.precision, choose_device("cpu"))
     model = Lmpnn(backbone(), config, dtype=dtype)

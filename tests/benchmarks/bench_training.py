@@ -1,5 +1,9 @@
-"""Training at FB15k-237's size with the default settings, against its matrix products alone."""
+"""Training at FB15k-237's size with the default settings, against its matrix products alone.
 
+Both take turns, and CPU time is measured: the ratio hardly depends on what else the machine does.
+"""
+
+import os
 import sys
 import time
 from contextlib import closing
@@ -8,6 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from lmpnn_kge.cli.allocator import keep_freed_memory
 from lmpnn_kge.device import choose_device, choose_precision
 from lmpnn_kge.lmpnn.batches import prefetched
 from lmpnn_kge.lmpnn.mlp import CPU_CHUNK
@@ -58,6 +63,7 @@ class Products:
 
 
 def main(settings: list[str]) -> None:
+    keep_freed_memory(os.environ)  # as `train` does
     config = load_config(settings=parse_settings(settings))
     dtype = choose_precision(config.precision, choose_device("cpu"))
     model = Lmpnn(backbone(), config, dtype=dtype)
@@ -69,11 +75,11 @@ def main(settings: list[str]) -> None:
     best = limit = float("inf")
     queries = 0
     for epoch in range(ROUNDS):
-        start = time.perf_counter()
+        start = time.process_time()
         with closing(prefetched(batches.epoch(epoch), torch.device("cpu"))) as ready:
             queries = sum(len(batch[0]) for batch in ready if loop.step(batch) is not None)
-        best = min(best, time.perf_counter() - start)
-        start = time.perf_counter()
+        best = min(best, time.process_time() - start)
+        start = time.process_time()
         for (batch,) in batches.epoch(epoch):
             for wiring in wire(batch.pattern, config.union, 0, config.constants):
                 for layer in wiring.layers:
@@ -83,10 +89,10 @@ def main(settings: list[str]) -> None:
                     rows = (len(layer.states) - len(layer.hoistable)) * len(batch)
                     products.mlp(rows + tables)
             products.loss()
-        limit = min(limit, time.perf_counter() - start)
+        limit = min(limit, time.process_time() - start)
     print(
-        f"{queries / best:8,.0f} queries/s in {dtype}, {limit / best:4.0%} of the products alone "
-        f"({queries / limit:,.0f} queries/s)  peak {peak_megabytes():,.0f} MB"
+        f"{queries / best:8,.0f} queries per second of a core in {dtype}, {limit / best:4.0%} "
+        f"of the products alone ({queries / limit:,.0f})  peak {peak_megabytes():,.0f} MB"
     )
 
 

@@ -71,7 +71,7 @@ def damaged(random: Random, words: list[str]) -> list[str]:
 
 def too_large(random: Random, names: Names) -> list[str]:
     """A formula that is larger than anybody needs, in one of several ways."""
-    size = random.choice([70, 150, 600, 3000])
+    size = random.choice([70, 150, 300, 480, 600, 3000])
     relation, entity = quoted(random.choice(names[1])), quoted(random.choice(names[0]))
     atom = f"{relation}({entity}, ?)"
     match random.randrange(9):
