@@ -165,6 +165,10 @@ def job() -> Iterator[Processes]:
         return
     import torch
     import torch.distributed as dist
+
+    # An optimiser imports this module, whose functions have the group of all processes as a default
+    # argument. If they get ours, its threads outlive it, and may abort Python when it ends.
+    import torch.distributed.nn.functional
     from torch.distributed.rendezvous import rendezvous
 
     local_rank = int(os.environ.get("LOCAL_RANK", 0))

@@ -49,6 +49,21 @@ with job() as processes:
 """
 
 
+#: A job that takes a step of an optimiser, and prints the threads that are left after it.
+ENDED = """
+from pathlib import Path
+import torch
+from lmpnn_kge.processes import job
+
+with job() as processes:
+    weight = torch.ones(3, requires_grad=True)
+    weight.sum().backward()
+    torch.optim.Adam([weight]).step()
+    processes.any()
+print(*(task.joinpath("comm").read_text().strip() for task in Path("/proc/self/task").iterdir()))
+"""
+
+
 def torchrun(processes: int, *arguments, program=("-m", "lmpnn_kge"), restarts: int = 0):
     """A job on this machine; torchrun chooses a free port."""
     launcher = ["-m", "torch.distributed.run", "--standalone", f"--max-restarts={restarts}"]
@@ -167,3 +182,12 @@ def test_a_job_that_is_told_to_stop_saves_at_one_step(here, toy_queries):
     assert [line for line in stderr.splitlines() if line.startswith("Error: ")] == []
     assert (here / "run" / "state.safetensors").exists()
     assert os.listdir(here) == ["run"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="this system has no /proc")
+def test_no_thread_outlives_a_job(here):
+    (here / "ended.py").write_text(ENDED)
+    job = run_job(2, program=["ended.py"], cwd=here)
+    assert job.returncode == 0, job.stderr
+    assert job.stdout
+    assert "gloo" not in job.stdout
