@@ -27,7 +27,7 @@ from lmpnn_kge.queries.sample import (
     Request,
     Sampler,
     named,
-    one_hop,
+    one_hop_queries,
     unseen,
 )
 from lmpnn_kge.query.formula import Atom, has_negation
@@ -44,8 +44,7 @@ def hard_requests(
     graph: KnowledgeGraph, patterns: Mapping[str, Pattern] | None = None, count: int | None = None
 ) -> list[Request]:
     """The answers wanted for each number of missing edges: 10,000 for a graph like FB15k-237."""
-    triples, level = graph.edges
-    fifteenth = len(one_hop(triples[level == 0], graph.num_relations)) // 15
+    fifteenth = 0 if count else one_hop_queries(graph) // 15
     wanted = count or round(fifteenth, -3) or fifteenth
     chosen = named(TYPES) if patterns is None else patterns
     return [

@@ -70,8 +70,7 @@ def betae_preset(
     Train has all 1p queries, as many queries of each other positive type, and a tenth of that of
     all other types. Valid and test have about a thirtieth of each type, rounded to thousands.
     """
-    triples, level = graph.edges
-    most = len(one_hop(triples[level == 0], graph.num_relations))
+    most = count if count is not None else one_hop_queries(graph)
     held_out = round(most // 30, -3) or most // 30
     chosen = named(BETAE) if patterns is None else patterns
     requests = []
@@ -84,6 +83,12 @@ def betae_preset(
             every = name == "1p" and count is None
             requests.append(Request(split, name, pattern, None if every else wanted))
     return requests
+
+
+def one_hop_queries(graph: KnowledgeGraph) -> int:
+    """The number of 1p queries of the training graph."""
+    triples, level = graph.edges
+    return len(one_hop(triples[level == 0], graph.num_relations))
 
 
 def named(names: Iterable[str]) -> dict[str, Pattern]:
