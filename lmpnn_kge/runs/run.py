@@ -233,15 +233,15 @@ class Run:
         batch = Batch.of([Question.read_single(formula, self.vocabulary)])
         return self.method.embed(batch.pattern, *batch.tensors(self.method.device))[:, 0]
 
-    @torch.inference_mode()
     def rank(
         self, formula: str | Formula, k: int | None = None, *, method: str | None = None
     ) -> list[tuple[str, float]]:
         """The ids and scores of the k entities that answer a formula best, by the score alone."""
         asked = self.method if method is None else self._methods.get(method, SILENT).method
         question = Question.read_single(formula, self.vocabulary)
-        scores, excluded = score(asked, Batch.of([question]))
-        (rows,) = best_rows(scores, excluded, None, question.most(k))
+        with torch.inference_mode():  # but not above, where hybrid may have to learn first
+            scores, excluded = score(asked, Batch.of([question]))
+            (rows,) = best_rows(scores, excluded, None, question.most(k))
         ids = [self.vocabulary.entity_ids[row] for row in rows.tolist()]
         return list(zip(ids, scores[0, rows].tolist(), strict=True))
 
