@@ -223,7 +223,7 @@ def write_file(content: bytes, file: Path) -> None:
     write_parts([content], file)
 
 
-def write_parts(parts: Iterable[bytes], file: Path) -> None:
+def write_parts(parts: Iterable[bytes | memoryview], file: Path) -> None:
     """`write_file` for a content that is too large for the memory."""
     if not file.name:
         raise FileError(f"{file} is a folder; name a file")

@@ -12,12 +12,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import struct
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor
 
 from lmpnn_kge.backbones import mapped
@@ -26,7 +27,7 @@ from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.discovery import backbone_name
 from lmpnn_kge.backbones.open import as_backbone
 from lmpnn_kge.errors import BackboneError, CheckpointError, short
-from lmpnn_kge.files import write_file
+from lmpnn_kge.files import write_parts
 
 #: The key of our metadata, and the version of its format.
 KEY, FORMAT = "lmpnn_kge", 1
@@ -39,8 +40,12 @@ TYPES = {
     "BF16": torch.bfloat16,
     "I64": torch.int64,
     "I32": torch.int32,
+    "I16": torch.int16,
+    "I8": torch.int8,
+    "U8": torch.uint8,
     "BOOL": torch.bool,
 }
+NAMES = {kind: name for name, kind in TYPES.items()}
 
 #: Types of a model's own fields that are not tensors.
 Plain = str | bool | int | float | None
@@ -82,15 +87,45 @@ def save_backbone(
             f"{file} has no space for the names of {backbone.num_entities:,} entities; save the "
             "backbone without names, and give its graph with --dataset when you use it"
         )
-    write_file(save(tensors, {KEY: text}), file)
+    write_parts(_content(tensors, {KEY: text}), file)
 
 
 def _stored(name: str, tensor: Tensor) -> Tensor:
     tensor = tensor.detach().cpu()
     tensor = tensor.float() if tensor.is_floating_point() else tensor
+    if tensor.dtype not in NAMES:
+        raise BackboneError(f"{name} has numbers of type {tensor.dtype}, which cannot be written")
     if not tensor.isfinite().all():
         raise BackboneError(f"{name} has NaN, infinite or too large numbers; nothing was written")
-    return tensor.clone().contiguous()  # because no two tensors may share memory
+    return tensor.contiguous()
+
+
+def _content(
+    tensors: Mapping[str, Tensor], metadata: Mapping[str, str]
+) -> Iterator[bytes | memoryview]:
+    """The parts of a file: the size of its header, the header, and the numbers of each tensor.
+
+    safetensors itself would hold two more copies of the entity table.
+    """
+    header: dict[str, object] = {"__metadata__": dict(metadata)}
+    # Wider numbers first, as safetensors does it, so that all of them are aligned.
+    names = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
+    end = 0
+    for name in names:
+        tensor = tensors[name]
+        start, end = end, end + tensor.numel() * tensor.element_size()
+        header[name] = {
+            "dtype": NAMES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [start, end],
+        }
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    yield struct.pack("<Q", len(text)) + text
+    for name in names:
+        array = tensors[name].numpy()
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        yield little.reshape(-1).view(np.uint8).data
 
 
 def _plain_fields(backbone: Backbone) -> dict[str, Plain]:

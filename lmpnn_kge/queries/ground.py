@@ -7,7 +7,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -76,6 +76,11 @@ class Edges:
         """Entities to begin with, which become the answers of queries."""
         return random.integers(self.entities, size=count)
 
+    def ends(self, count: int, random: np.random.Generator) -> Ints:
+        """Entities that have an edge."""
+        into = np.flatnonzero(np.diff(self.first_group))
+        return into[random.integers(len(into), size=count)]
+
     def draw(self, target: Ints, random: np.random.Generator) -> tuple[Ints, Ints, Mask]:
         """An edge into each target: its relation, its source, and whether the target has any."""
         first, last = self.first_group[target], self.first_group[target + 1]
@@ -117,32 +122,38 @@ def ground(
     count: int,
     random: np.random.Generator,
     rules: Rules | None = None,
+    apart: Mapping[Atom, Edges] | None = None,
 ) -> tuple[Ints, Ints]:
     """Queries of a pattern with an answer each: constants [n, c] and relations [n, r], n ≤ count.
 
     Negated atoms are filled like positive ones, so that the negation really removes an answer: the
-    drawn one. Queries in which a step undoes the one before, or an atom repeats another, are left
-    out, unless the rules allow them.
+    drawn one. The atoms in `apart` are filled with edges of their own. Queries in which a step
+    undoes the one before, or an atom repeats another, are left out, unless the rules allow them.
     """
     start, *_ = pattern.free
-    values: dict[Term, Ints] = {start: edges.start(count, random)}
+    apart = apart or {}
+    near = [own for atom, own in apart.items() if start in atom.terms]
+    values: dict[Term, Ints] = {
+        start: near[0].ends(count, random) if near else edges.start(count, random)
+    }
     relations: dict[str, Ints] = {}
     good = np.ones(count, bool)
     steps: list[_Step] = []
     for atom, known in _order(pattern):
+        pool = apart.get(atom, edges)
         other = atom.tail if known == atom.head else atom.head
         towards_head = known == atom.head  # the drawn edge leads into `known`: the atom's inverse
         given = relations.get(atom.relation)  # a relation may occur in several atoms
         if other in values:  # both ends are filled: only the relation is missing
-            drawn, exists = edges.between(values[atom.head], values[atom.tail], random)
+            drawn, exists = pool.between(values[atom.head], values[atom.tail], random)
             if given is not None:
                 exists &= drawn == given
             relations.setdefault(atom.relation, drawn)
         elif given is not None:
             into = edges.inverse(given) if towards_head else given
-            values[other], exists = edges.draw_of(values[known], into, random)
+            values[other], exists = pool.draw_of(values[known], into, random)
         else:
-            into, values[other], exists = edges.draw(values[known], random)
+            into, values[other], exists = pool.draw(values[known], random)
             relations[atom.relation] = edges.inverse(into) if towards_head else into
         good &= exists
         steps.append(_Step(atom, known, other))

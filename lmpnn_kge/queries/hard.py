@@ -20,15 +20,14 @@ from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.queries.balance import Balance
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.ground import Edges, Ints, Mask, ground
+from lmpnn_kge.queries.patience import Patience
 from lmpnn_kge.queries.rules import Rules
 from lmpnn_kge.queries.sample import (
-    FEW,
-    PATIENCE,
     Preset,
     Request,
     Sampler,
     named,
-    one_hop,
+    one_hop_queries,
     unseen,
 )
 from lmpnn_kge.query.formula import Atom, has_negation
@@ -45,8 +44,7 @@ def hard_requests(
     graph: KnowledgeGraph, patterns: Mapping[str, Pattern] | None = None, count: int | None = None
 ) -> list[Request]:
     """The answers wanted for each number of missing edges: 10,000 for a graph like FB15k-237."""
-    triples, level = graph.edges
-    fifteenth = len(one_hop(triples[level == 0], graph.num_relations)) // 15
+    fifteenth = 0 if count else one_hop_queries(graph) // 15
     wanted = count or round(fifteenth, -3) or fifteenth
     chosen = named(TYPES) if patterns is None else patterns
     return [
@@ -75,8 +73,7 @@ class MissingFirst(Edges):
 
     def start(self, count: int, random: np.random.Generator) -> Ints:
         """Entities with a missing in-edge."""
-        into = np.flatnonzero(np.diff(self.missing.first_group))
-        return into[random.integers(len(into), size=count)]
+        return self.missing.ends(count, random)
 
     def draw(self, target: Ints, random: np.random.Generator) -> tuple[Ints, Ints, Mask]:
         relation, source, exists = super().draw(target, random)
@@ -106,8 +103,8 @@ class HardSampler(Sampler):
         edges = self._missing_first(request.split)
         accepted = [self._priced(request, Queries.none(request.pattern))]
         seen = np.zeros(0, np.uint64)
-        idle = 0
-        while len(edges.missing.source) and balance.open and idle < PATIENCE:
+        patience = Patience()
+        while len(edges.missing.source) and balance.open and not patience.exhausted:
             drawn = replace(edges, share=_share(request.pattern, balance, random))
             columns = ground(request.pattern, drawn, BATCH, random, self.rules)
             seen, new = unseen(seen, *columns)
@@ -115,7 +112,7 @@ class HardSampler(Sampler):
             before = balance.total
             accepted.append(balance.admit(self._priced(request, candidates), random))
             gained = balance.total - before
-            idle = 0 if gained >= FEW else idle + 1
+            patience.count(gained)
             listener.advance(gained, lambda: f"{request.split} {request.name}")
         return Queries.joined(accepted)
 
@@ -135,10 +132,7 @@ class HardSampler(Sampler):
         return f"fewer than {request.count:,} answers were found: {', '.join(few)} missing edges"
 
     def _missing_first(self, split: str) -> MissingFirst:
-        triples, level = self.graph.edges
-        own = triples[level == SPLITS.index(split)]
-        missing = Edges.of(own, len(self.graph.entity_ids), self.graph.num_relations)
-        return MissingFirst(**vars(self._graph(split)), missing=missing)
+        return MissingFirst(**vars(self._graph(split)), missing=self._missing_edges(split))
 
 
 def _share(

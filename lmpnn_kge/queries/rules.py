@@ -12,7 +12,8 @@ import numpy.typing as npt
 from lmpnn_kge.errors import QueryError, choices, short
 from lmpnn_kge.graph.answers import Mask
 from lmpnn_kge.graph.triples import Triples, both_directions
-from lmpnn_kge.query.formula import And, Atom, Constant, Not, has_negation, literals
+from lmpnn_kge.once import once
+from lmpnn_kge.query.formula import And, Atom, Constant, Formula, Not, has_negation, literals
 from lmpnn_kge.query.patterns import Pattern
 
 Ints = npt.NDArray[np.integer[Any]]
@@ -82,10 +83,7 @@ class Missing:
         makes a negated atom true. This is much cheaper to find out than the answers.
         """
         promising = np.ones(len(constants), bool)
-        formula = pattern.formula
-        parts = formula.parts if isinstance(formula, And) else (formula,)
-        positive = [part for part in parts if not isinstance(part, Not)]
-        denied = [part.body for part in parts if isinstance(part, Not)]
+        positive, denied = _sides(pattern)
         if any(map(has_negation, (*positive, *denied))):
             return promising  # what is denied twice can become true
         sides = ((rules.hard_answer, positive), (rules.lost_answer, denied))
@@ -104,9 +102,34 @@ class Missing:
             constant, other = other, constant
             relation = (relation + self.relations) % (2 * self.relations)
         if not isinstance(constant, Constant):
-            return np.isin(relation, self.pairs % (2 * self.relations))
+            return self.has_relation[relation]
         entity = constants[:, pattern.constants.index(constant.name)].astype(np.int64)
-        return np.isin(entity * (2 * self.relations) + relation, self.pairs)
+        keys = entity * (2 * self.relations) + relation
+        # np.isin would sort all pairs for each batch of queries.
+        first, last = (np.searchsorted(self.pairs, keys, side) for side in ("left", "right"))
+        return last > first
+
+    @once
+    def has_relation(self) -> Mask:
+        """Whether an edge of each relation, also of the inverse ones, is missing, [2R]."""
+        return np.bincount(self.pairs % (2 * self.relations), minlength=2 * self.relations) > 0
+
+
+def negations(pattern: Pattern) -> list[list[Atom]]:
+    """The atoms of each negation; none for a formula with a negation inside another part."""
+    positive, denied = _sides(pattern)
+    if any(map(has_negation, (*positive, *denied))):
+        return []
+    groups = [[a for a in literals(part) if isinstance(a, Atom)] for part in denied]
+    return [atoms for atoms in groups if atoms]
+
+
+def _sides(pattern: Pattern) -> tuple[list[Formula], list[Formula]]:
+    """The parts of a conjunction, or the formula itself: those asserted, and those denied."""
+    formula = pattern.formula
+    parts = formula.parts if isinstance(formula, And) else (formula,)
+    positive: list[Formula] = [part for part in parts if not isinstance(part, Not)]
+    return positive, [part.body for part in parts if isinstance(part, Not)]
 
 
 def rules_of(provenance: Mapping[str, Any]) -> dict[str, bool] | None:

@@ -20,13 +20,14 @@ from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import DatasetError, QueryError
 from lmpnn_kge.graph.answers import Answers, Int64s, Mask, split_answers
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
-from lmpnn_kge.graph.triples import SPLITS, both_directions
+from lmpnn_kge.graph.triples import SPLITS, Triples, both_directions
 from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.ground import Edges, ground
-from lmpnn_kge.queries.rules import Missing, Rules
+from lmpnn_kge.queries.patience import Patience
+from lmpnn_kge.queries.rules import Missing, Rules, negations
 from lmpnn_kge.queries.store import QueryStore, write_store
-from lmpnn_kge.query.formula import And, Not, conjunction, connected_to, has_negation
+from lmpnn_kge.query.formula import And, Atom, Not, conjunction, connected_to, has_negation
 from lmpnn_kge.query.patterns import BETAE, Pattern, named_patterns
 
 Ints = npt.NDArray[np.integer[Any]]
@@ -43,9 +44,6 @@ MAX_TUPLES, TUPLE_BATCH = 1_000, 1_000
 
 #: The key in a store's provenance for the hash of the graph that it was sampled from.
 GRAPH = "graph_sha256"
-
-#: A pattern is given up after PATIENCE rounds in a row with fewer than FEW new queries each.
-PATIENCE, FEW = 20, 10
 
 #: BetaE's training patterns; the others occur only in valid and test.
 BETAE_POSITIVE = ("1p", "2p", "3p", "2i", "3i")
@@ -72,8 +70,7 @@ def betae_preset(
     Train has all 1p queries, as many queries of each other positive type, and a tenth of that of
     all other types. Valid and test have about a thirtieth of each type, rounded to thousands.
     """
-    triples, level = graph.edges
-    most = len(one_hop(triples[level == 0], graph.num_relations))
+    most = count if count is not None else one_hop_queries(graph)
     held_out = round(most // 30, -3) or most // 30
     chosen = named(BETAE) if patterns is None else patterns
     requests = []
@@ -86,6 +83,12 @@ def betae_preset(
             every = name == "1p" and count is None
             requests.append(Request(split, name, pattern, None if every else wanted))
     return requests
+
+
+def one_hop_queries(graph: KnowledgeGraph) -> int:
+    """The number of 1p queries of the training graph."""
+    triples, level = graph.edges
+    return len(one_hop(triples[level == 0], graph.num_relations))
 
 
 def named(names: Iterable[str]) -> dict[str, Pattern]:
@@ -111,6 +114,7 @@ class Sampler:
     rules: Rules = field(default_factory=Rules)
     _edges: dict[str, Edges] = field(default_factory=dict)
     _missing: dict[str, Missing] = field(default_factory=dict)
+    _held_out: dict[str, Edges] = field(default_factory=dict)
 
     def size(self, request: Request) -> int:
         """The number of steps in which the progress of a request is reported."""
@@ -123,14 +127,17 @@ class Sampler:
             return self._priced(request, self._accept(request, *self._all_one_hop(request.split)))
         accepted = [Queries.none(request.pattern)]
         seen = np.zeros(0, np.uint64)
-        idle = 0
-        while _total(accepted) < request.count and idle < PATIENCE:
-            constants, relations = ground(
-                request.pattern, self._graph(request.split), BATCH, random, self.rules
-            )
+        patience = Patience()
+        denied: list[list[Atom]] = []
+        while _total(accepted) < request.count:
+            if patience.scarce and not denied and (denied := self._negations(request)):
+                patience = Patience()
+            elif patience.exhausted:
+                break
+            constants, relations = self._candidates(request, denied, random)
             seen, new = unseen(seen, constants, relations)
             accepted.append(self._accept(request, constants[new], relations[new]))
-            idle = 0 if len(accepted[-1]) >= FEW else idle + 1
+            patience.count(len(accepted[-1]))
             done, before = _total(accepted), _total(accepted[:-1])
             steps = min(done, request.count) - min(before, request.count)
             listener.advance(steps, lambda: f"{request.split} {request.name}")
@@ -148,6 +155,25 @@ class Sampler:
         seed = [self.seed, SPLITS.index(request.split), *request.name.encode()]
         return np.random.default_rng(seed)
 
+    def _candidates(
+        self, request: Request, denied: list[list[Atom]], random: np.random.Generator
+    ) -> tuple[Ints, Ints]:
+        """Random queries: constants and relations.
+
+        One atom of each negation in `denied` is filled with a missing edge. What it excludes is an
+        answer on the observed graph, unless another edge is missing for that.
+        """
+        edges = self._graph(request.split)
+        chosen = [atoms[random.integers(len(atoms))] for atoms in denied]
+        apart = {atom: self._missing_edges(request.split) for atom in chosen}
+        return ground(request.pattern, edges, BATCH, random, self.rules, apart)
+
+    def _negations(self, request: Request) -> list[list[Atom]]:
+        """The atoms of each negation that has to exclude an observed answer."""
+        if request.split == "train" or not self.rules.lost_answer:
+            return []
+        return negations(request.pattern) if len(self._missing_of(request.split).pairs) else []
+
     def _promising(self, request: Request, constants: Ints, relations: Ints) -> Mask:
         """The candidates that are worth answering."""
         if request.split == "train":
@@ -156,12 +182,23 @@ class Sampler:
         return missing.promising(request.pattern, constants, relations, self.rules)
 
     def _missing_of(self, split: str) -> Missing:
-        """The edges that are missing when the queries of a split are asked."""
+        """What the edges touch that are missing when the queries of a split are asked."""
         if split not in self._missing:
-            triples, level = self.graph.edges
-            own = triples[level == SPLITS.index(split)]
-            self._missing[split] = Missing.of(own, self.graph.num_relations)
+            self._missing[split] = Missing.of(self._own(split), self.graph.num_relations)
         return self._missing[split]
+
+    def _missing_edges(self, split: str) -> Edges:
+        """The edges that are missing when the queries of a split are asked."""
+        if split not in self._held_out:
+            entities, relations = len(self.graph.entity_ids), self.graph.num_relations
+            edges = Edges.of(self._own(split), entities, relations)
+            self._held_out = {split: edges}  # one split at a time
+        return self._held_out[split]
+
+    def _own(self, split: str) -> Triples:
+        """The triples that a split adds."""
+        triples, level = self.graph.edges
+        return triples[level == SPLITS.index(split)]
 
     def _excluding(self, request: Request, queries: Queries, counts: Int64s) -> Mask:
         """The queries whose negations exclude an entity that would answer without them.
@@ -214,8 +251,7 @@ class Sampler:
 
     def _all_one_hop(self, split: str) -> tuple[Ints, Ints]:
         """The 1p queries that an edge of the split itself answers: constants and relations."""
-        triples, level = self.graph.edges
-        keys = one_hop(triples[level == SPLITS.index(split)], self.graph.num_relations)
+        keys = one_hop(self._own(split), self.graph.num_relations)
         head, relation = np.divmod(keys, 2 * self.graph.num_relations)
         return head[:, None], relation[:, None]
 

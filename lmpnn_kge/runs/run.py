@@ -236,7 +236,6 @@ class Run:
         batch = Batch.of([Question.read_single(formula, self.vocabulary)])
         return self.method.embed(batch.pattern, *batch.tensors(self.method.device))[:, 0]
 
-    @torch.inference_mode()
     def rank(
         self, formula: str | Formula, k: int | None = None, *, method: str | None = None
     ) -> list[tuple[str, float]]:
@@ -244,7 +243,8 @@ class Run:
         asked = self.method if method is None else self._methods.get(method, SILENT).method
         question = Question.read_single(formula, self.vocabulary)
         batch = Batch.of([question])
-        best = find_best(asked, batch, excluded(asked, batch), None, question.most(k))
+        with torch.inference_mode():  # but not above, where hybrid may have to learn first
+            best = find_best(asked, batch, excluded(asked, batch), None, question.most(k))
         ids = [self.vocabulary.entity_ids[row] for row in best.rows[0].tolist()]
         return list(zip(ids, best.scores[0].tolist(), strict=True))
 

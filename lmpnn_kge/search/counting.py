@@ -43,6 +43,9 @@ FEATURES, LEAST = len(RANKS) + 4, -120.0
 #: which an error counts quadratically.
 RIDGE, SMOOTH = 1.0, 0.1
 
+#: Entities whose scores are converted to doubles at once.
+PART = 65_536
+
 #: Iterations of L-BFGS, which usually needs fewer.
 ITERATIONS = 100
 
@@ -152,15 +155,17 @@ def _features(pattern: Pattern, scores: Tensor, known: Tensor) -> tuple[Tensor, 
     an answer.
     """
     counts = known.sum(1).double()
-    others = scores.double().masked_fill(known, -torch.inf)
+    others = scores.masked_fill(known, -torch.inf)
     possible = (others > IMPOSSIBLE).sum(1).double()
-    others = others.clamp(min=LEAST)
-    best = others.topk(min(RANKS[-1], others.shape[1])).values
+    others.clamp_(min=LEAST)
+    best = others.topk(min(RANKS[-1], others.shape[1])).values.double()
+    # In parts, because doubles of all entities would not fit in the cache of the processor.
+    sums = torch.stack([part.double().logsumexp(1) for part in others.split(PART, 1)], 1)
     places = [min(rank, best.shape[1]) - 1 for rank in RANKS]
     of_pattern = best.new_tensor([len(pattern.relations), len(pattern.constants)])
     features = [
         counts.log1p()[:, None],
-        others.logsumexp(1, keepdim=True),
+        sums.logsumexp(1, keepdim=True),
         best[:, places],
         of_pattern.expand(len(scores), -1),
     ]

@@ -6,10 +6,11 @@ import math
 import struct
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from lmpnn_kge import (
     Backbone,
@@ -23,6 +24,7 @@ from lmpnn_kge import (
     save_backbone,
     write_checkpoint,
 )
+from lmpnn_kge.backbones import safetensors
 from lmpnn_kge.testing import make_subject
 from lmpnn_kge.testing.files import checkpoint
 
@@ -78,6 +80,23 @@ def test_tensors_that_share_their_memory_are_written(tmp_path):
     table = torch.randn(4, 8)
     shared = backbone_class("distmult").from_tensors(table, table, reciprocal=True)
     assert_same(again(shared, tmp_path), shared)
+
+
+def test_the_table_is_written_without_a_copy_of_it(monkeypatch):
+    written = []
+    monkeypatch.setattr(safetensors, "write_parts", lambda parts, _: written.extend(parts))
+    backbone = make("distmult")
+    save_backbone(backbone, "file.safetensors")
+    entities = backbone.entities.numpy()
+    assert any(np.shares_memory(np.frombuffer(part, np.uint8), entities) for part in written)
+
+
+def test_safetensors_itself_reads_the_file(tmp_path):
+    backbone = conve(channels=16, padding=1)
+    save_backbone(backbone, tmp_path / "file.safetensors")
+    found, tensors = load_file(tmp_path / "file.safetensors"), backbone.tensors()
+    assert found.keys() == tensors.keys()
+    assert all(torch.equal(found[name], tensors[name][: len(found[name])]) for name in found)
 
 
 def test_a_table_with_nan_is_refused_and_the_file_before_stays(tmp_path):

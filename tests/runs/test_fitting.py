@@ -264,6 +264,12 @@ def test_a_damaged_file_is_fitted_again(home, fits, damage):
     assert file.read_text() == right
 
 
+def test_rank_fits_a_method_at_its_first_use(home, fits):
+    first = Run.open(home / "run").rank(FRIENDS, 5, method="hybrid")
+    assert fits == ["hybrid"]
+    assert Run.open(home / "run").rank(FRIENDS, 5, method="hybrid") == first
+
+
 def test_damage_inside_the_file_is_noted(home):
     Run.open(home / "run").ask(FRIENDS)
     file = home / "run" / "hybrid.json"
