@@ -94,7 +94,7 @@ def sample(
     rules = protocol.rules.switched(switches)
     chosen = _chosen(types, patterns, protocol.types)
     graph = KnowledgeGraph.open(dataset).answered_by(options)
-    requests = protocol.requests(graph, chosen, count)
+    requests = protocol.requests(graph, chosen, count, rules)
     provenance = {"types": types, "count": count}
     with terminal() as listener:
         store = sample_store(

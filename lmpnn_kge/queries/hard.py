@@ -41,7 +41,10 @@ TYPES = (*BETAE, *FOUR)
 
 
 def hard_requests(
-    graph: KnowledgeGraph, patterns: Mapping[str, Pattern] | None = None, count: int | None = None
+    graph: KnowledgeGraph,
+    patterns: Mapping[str, Pattern] | None = None,
+    count: int | None = None,
+    _: Rules | None = None,  # none of them is about how many are wanted
 ) -> list[Request]:
     """The answers wanted for each number of missing edges: 10,000 for a graph like FB15k-237."""
     fifteenth = 0 if count else one_hop_queries(graph) // 15

@@ -25,7 +25,8 @@ _SWITCH = {"on": True, "off": False}
 class Rules:
     """What a query must satisfy besides having an answer; False switches a rule off.
 
-    All but `excluding`, `no_return` and `no_repeat` are about valid and test queries only.
+    `excluding`, `no_return` and `no_repeat` are about all queries, `zero_shot` is about training
+    queries, and the others are about valid and test queries.
     """
 
     hard_answer: bool = True  # some answer needs an edge that the observed graph lacks
@@ -34,6 +35,7 @@ class Rules:
     excluding: bool = True  # negation: some entity would answer without it
     no_return: bool = True  # no step is undone by its own inverse
     no_repeat: bool = True  # no atom, positive or negated, is the same edge as another
+    zero_shot: bool = True  # pi, ip, 2u and up have no training queries
     shares: bool = False  # no relation and no anchor is in 20 % of the pairs of query and answer
 
     @classmethod

@@ -64,19 +64,22 @@ def betae_preset(
     graph: KnowledgeGraph,
     patterns: Mapping[str, Pattern] | None = None,
     count: int | None = None,
+    rules: Rules | None = None,
 ) -> list[Request]:
     """BetaE's composition, scaled to a graph; with other patterns or another count if given.
 
     Train has all 1p queries, as many queries of each other positive type, and a tenth of that of
-    all other types. Valid and test have about a thirtieth of each type, rounded to thousands.
+    all other types; the rule `zero_shot` leaves those out that BetaE does not train on. Valid and
+    test have about a thirtieth of each type, rounded to thousands.
     """
     most = count if count is not None else one_hop_queries(graph)
     held_out = round(most // 30, -3) or most // 30
     chosen = named(BETAE) if patterns is None else patterns
+    left_out = set(BETAE).difference(BETAE_TRAIN) if (rules or Rules()).zero_shot else ()
     requests = []
     for split in SPLITS:
         for name, pattern in chosen.items():
-            if split == "train" and name in BETAE and name not in BETAE_TRAIN:
+            if split == "train" and name in left_out:
                 continue
             counts = {"train": most if name in BETAE_POSITIVE else most // 10}
             wanted = count if count is not None else counts.get(split, held_out)
@@ -321,7 +324,9 @@ class Preset:
 
     name: str
     types: tuple[str, ...]
-    requests: Callable[[KnowledgeGraph, Mapping[str, Pattern] | None, int | None], list[Request]]
+    requests: Callable[
+        [KnowledgeGraph, Mapping[str, Pattern] | None, int | None, Rules], list[Request]
+    ]
     sampler: type[Sampler]
     rules: Rules
 
@@ -371,7 +376,7 @@ def sample_store(
     graph = KnowledgeGraph.of(graph)
     rules = rules or preset.rules
     if requests is None:
-        requests = preset.requests(graph, None, None)
+        requests = preset.requests(graph, None, None, rules)
     splits = sample_all(graph, requests, seed, listener, timeout, preset, rules)
     if not any(len(queries) for patterns in splits.values() for queries in patterns.values()):
         raise QueryError(f"{graph.folder} has no queries of these types; nothing was written")

@@ -8,6 +8,7 @@ from lmpnn_kge.cli import main
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.queries.columns import Queries
+from lmpnn_kge.queries.rules import Rules
 from lmpnn_kge.queries.sample import (
     Request,
     Sampler,
@@ -152,6 +153,14 @@ def test_the_preset_has_the_composition_of_betae(toy):
     assert requests["train", "2in"] == requests["train", "2p"] // 10
     whole = Sampler(toy).sample(Request("train", "1p", PATTERNS["1p"], None))
     assert len(whole) == requests["train", "2p"]
+
+
+def test_without_the_rule_zero_shot_all_types_are_trained_on_and_the_others_stay_the_same(toy):
+    counts = {(r.split, r.name): r.count for r in betae_preset(toy)}
+    more = {(r.split, r.name): r.count for r in betae_preset(toy, rules=Rules(zero_shot=False))}
+    assert more.keys() - counts.keys() == {("train", name) for name in ("pi", "ip", "2u", "up")}
+    assert more["train", "pi"] == counts["train", "2in"]
+    assert {request: more[request] for request in counts} == counts
 
 
 def sample(tmp_path, *arguments, code=0):
