@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from lmpnn_kge.backbones.link_prediction import Ranking, rank_triples
     from lmpnn_kge.backbones.open import open_backbone, read_checkpoint
     from lmpnn_kge.backbones.safetensors import save_backbone
-    from lmpnn_kge.deadline import time_limit
     from lmpnn_kge.errors import (
         BackboneError,
         CalibrationError,
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
     from lmpnn_kge.graph.profile import GraphProfile
     from lmpnn_kge.graph.split import split_file
-    from lmpnn_kge.listener import Listener
     from lmpnn_kge.methods.ranks import Ranks
     from lmpnn_kge.methods.results import Results
     from lmpnn_kge.queries.hard import HARD_PRESET
@@ -55,6 +53,8 @@ if TYPE_CHECKING:
     from lmpnn_kge.runs.train import train
     from lmpnn_kge.tables.make import make_table
     from lmpnn_kge.tuning.tune import tune
+    from lmpnn_kge.work.deadline import time_limit
+    from lmpnn_kge.work.listener import Listener
 
 __version__ = "0.1.0"
 
@@ -71,7 +71,7 @@ _MODULES = {
     "FileError": "errors",
     "GraphProfile": "graph.profile",
     "KnowledgeGraph": "graph.knowledge_graph",
-    "Listener": "listener",
+    "Listener": "work.listener",
     "LmpnnError": "errors",
     "PluginError": "errors",
     "Prediction": "runs.predictions",
@@ -100,7 +100,7 @@ _MODULES = {
     "sample_store": "queries.sample",
     "save_backbone": "backbones.safetensors",
     "split_file": "graph.split",
-    "time_limit": "deadline",
+    "time_limit": "work.deadline",
     "to_sparql": "query.sparql.write",
     "train": "runs.train",
     "tune": "tuning.tune",

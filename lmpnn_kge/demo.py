@@ -14,10 +14,9 @@ from lmpnn_kge.backbones.messages import ScoreType
 from lmpnn_kge.backbones.open import open_backbone
 from lmpnn_kge.errors import DatasetError, LmpnnError, RunError
 from lmpnn_kge.files import write_file
+from lmpnn_kge.files.leftovers import remove_leftovers_in
 from lmpnn_kge.graph.geography import NAME, is_current, write_geography
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
-from lmpnn_kge.leftovers import remove_leftovers_in
-from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.names import FREQUENCY, HYBRID, SEARCH
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.methods.text_table import Table
@@ -34,6 +33,7 @@ from lmpnn_kge.runs.pretrain import pretrain
 from lmpnn_kge.runs.run import Run
 from lmpnn_kge.runs.train import train
 from lmpnn_kge.training.penalty import USUAL
+from lmpnn_kge.work.listener import SILENT, Listener
 
 #: Questions in words, and as formulas.
 QUESTIONS = {

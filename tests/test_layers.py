@@ -11,12 +11,9 @@ from .conftest import ROOT
 #: The rooms in the order of the data; a single module at the root is a room of its own.
 ROOMS = [
     "errors",
-    "leftovers",
     "files",
-    "listener",
+    "work",
     "tracker",
-    "once",
-    "deadline",
     "processes",
     "notebook",
     "settings",
@@ -44,8 +41,8 @@ ROOMS = [
 ]
 #: Rooms that must work without torch, and what they may not import.
 TORCH_FREE = {
-    "errors", "leftovers", "files", "listener", "tracker", "once", "deadline", "notebook",
-    "settings", "query", "graph", "queries", "plugin", "reports", "",
+    "errors", "files", "work", "tracker", "notebook", "settings", "query", "graph", "queries",
+    "plugin", "reports", "",
 }  # fmt: skip
 
 PACKAGE = ROOT / "lmpnn_kge"

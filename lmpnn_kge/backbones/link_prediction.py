@@ -20,8 +20,8 @@ from lmpnn_kge.errors import BackboneError, DatasetError
 from lmpnn_kge.graph.answers import spread
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.triples import SPLITS, both_directions
-from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.processes import current
+from lmpnn_kge.work.listener import SILENT, Listener
 
 TIE_ABSOLUTE = 1e-5
 TIE_RELATIVE = 1e-4

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from lmpnn_kge.cli.options import engine_options, json_option, timeout_option
-from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import printable
+from lmpnn_kge.work.deadline import time_limit
 
 #: Tuples that are printed unless --limit gives another number.
 TUPLES = 10_000

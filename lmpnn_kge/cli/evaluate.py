@@ -21,9 +21,9 @@ from lmpnn_kge.cli.progress import terminal
 from lmpnn_kge.methods.names import HYBRID, LMPNN, OF_CHECKPOINT, OF_RUN, SEARCH
 
 if TYPE_CHECKING:
-    from lmpnn_kge.listener import Listener
     from lmpnn_kge.methods.results import Results
     from lmpnn_kge.settings.kinds import UnionMode
+    from lmpnn_kge.work.listener import Listener
 
 
 @click.command()

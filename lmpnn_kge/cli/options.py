@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lmpnn_kge.deadline import TIMEOUT
 from lmpnn_kge.errors import FileError, LmpnnError, one_line, short
 from lmpnn_kge.files import read_text
+from lmpnn_kge.work.deadline import TIMEOUT
 
 if TYPE_CHECKING:
     from lmpnn_kge.methods.results import Results

@@ -13,8 +13,8 @@ from lmpnn_kge.errors import printable
 from lmpnn_kge.files import check_file
 
 if TYPE_CHECKING:
-    from lmpnn_kge.listener import Listener
     from lmpnn_kge.runs.predictions import Predictions
+    from lmpnn_kge.work.listener import Listener
 
 TABLE = "table"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmpnn_kge.errors import printable
-from lmpnn_kge.listener import Detail, Epoch, Listener
+from lmpnn_kge.work.listener import Detail, Epoch, Listener
 
 if TYPE_CHECKING:
     from rich.progress import Progress

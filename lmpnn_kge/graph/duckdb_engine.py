@@ -17,7 +17,6 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from lmpnn_kge.deadline import check_time, interrupting
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.files import atomic_folder
 from lmpnn_kge.graph.adjacency import Adjacency
@@ -26,6 +25,7 @@ from lmpnn_kge.graph.follow import follow
 from lmpnn_kge.graph.memory import memory_limit
 from lmpnn_kge.graph.reach import reachable
 from lmpnn_kge.graph.spill import spill_folder
+from lmpnn_kge.work.deadline import check_time, interrupting
 
 #: Relations that are listed in a statement.
 FEW = 64

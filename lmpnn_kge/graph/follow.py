@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmpnn_kge.deadline import check_time
 from lmpnn_kge.graph.adjacency import Adjacency
 from lmpnn_kge.graph.answers import Int64s, spread
 from lmpnn_kge.graph.engine import Ints, Task
 from lmpnn_kge.query.compiler import without_equalities
 from lmpnn_kge.query.formula import FREE, Atom, Constant, Term, Variable
 from lmpnn_kge.query.normal_form import Conjunct, SignedAtom
+from lmpnn_kge.work.deadline import check_time
 
 #: Edges that are followed before a statement is preferred.
 MANY = 1_000_000

@@ -33,13 +33,13 @@ from lmpnn_kge.graph.hold_out import SHARE, hold_out
 from lmpnn_kge.graph.profile import GraphProfile
 from lmpnn_kge.graph.triples import SPLITS, Triples
 from lmpnn_kge.graph.vocabulary import Vocabulary
-from lmpnn_kge.once import once
 from lmpnn_kge.query.explain import Witness, explain
 from lmpnn_kge.query.formula import Atom, Formula, Variable
 from lmpnn_kge.query.negations import denials
 from lmpnn_kge.query.parser import Query, check_arity, check_single, read_query
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.query.reason import Reason
+from lmpnn_kge.work.once import once
 
 Int64s = npt.NDArray[np.int64]
 

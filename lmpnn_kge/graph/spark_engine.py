@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lmpnn_kge.deadline import check_time, interrupting
 from lmpnn_kge.errors import DatasetError, LmpnnError, QueryError, one_line
 from lmpnn_kge.graph.engine import Columns, EngineOptions, Ints, Task
 from lmpnn_kge.graph.memory import memory_limit
 from lmpnn_kge.graph.parquet import write_edges
 from lmpnn_kge.graph.spill import spill_folder
+from lmpnn_kge.work.deadline import check_time, interrupting
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -9,7 +9,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from lmpnn_kge.leftovers import aside, claimed, lock, remove_leftovers
+from lmpnn_kge.files.leftovers import aside, claimed, lock, remove_leftovers
 
 
 def spill_folder(cleanup: ExitStack) -> Path | None:

@@ -20,10 +20,10 @@ from torch import Tensor, nn
 
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.kernels import take_rows
-from lmpnn_kge.deadline import check_time
 from lmpnn_kge.lmpnn.mlp import Mlp
 from lmpnn_kge.lmpnn.wiring import InputNode, Layer, Message, Wiring
 from lmpnn_kge.settings.kinds import TrainSettings
+from lmpnn_kge.work.deadline import check_time
 
 
 class Lmpnn(nn.Module):

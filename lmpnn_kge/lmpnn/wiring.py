@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from lmpnn_kge.deadline import check_time
 from lmpnn_kge.query.formula import Constant, Term
 from lmpnn_kge.query.graph import QueryGraph, query_graphs
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.settings.kinds import ConstantsMode, UnionMode
+from lmpnn_kge.work.deadline import check_time
 
 #: A node before the first layer: a column of the queries' constants, or a kind of variable.
 InputNode = int | Literal["free", "bound"]

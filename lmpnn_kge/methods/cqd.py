@@ -17,7 +17,6 @@ from torch import Tensor
 
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.messages import ScoreType
-from lmpnn_kge.deadline import check_time
 from lmpnn_kge.errors import QueryError, RunError
 from lmpnn_kge.methods.clauses import Clause, Fuzzy, Values, measured_margin
 from lmpnn_kge.methods.fuzzy import T_NORMS, conjoin, disjoin
@@ -25,6 +24,7 @@ from lmpnn_kge.methods.method import Scores
 from lmpnn_kge.query.formula import FREE, Variable
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.settings.kinds import CqdSettings
+from lmpnn_kge.work.deadline import check_time
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import Tensor
 
-from lmpnn_kge.deadline import check_time
 from lmpnn_kge.errors import FileError, LmpnnError, one_line
 from lmpnn_kge.graph.answers import Int64s
-from lmpnn_kge.listener import Listener
 from lmpnn_kge.methods.method import Streamed
 from lmpnn_kge.methods.vectors import Vectors
+from lmpnn_kge.work.deadline import check_time
+from lmpnn_kge.work.listener import Listener
 
 if TYPE_CHECKING:
     from usearch.index import Index

@@ -17,7 +17,6 @@ from torch import Tensor
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.graph.answers import Int64s
 from lmpnn_kge.graph.triples import spread_evenly
-from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.bootstrap import mean_intervals
 from lmpnn_kge.methods.lmpnn import aligned
 from lmpnn_kge.methods.measure import by_query, measure, measure_tuples
@@ -31,6 +30,7 @@ from lmpnn_kge.methods.type_result import TypeResult
 from lmpnn_kge.processes import current
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.store import QueryStore
+from lmpnn_kge.work.listener import SILENT, Listener
 
 #: Queries that a method answers at once.
 BATCH = 1024

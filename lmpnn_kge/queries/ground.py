@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.graph.triples import both_directions
-from lmpnn_kge.once import once
 from lmpnn_kge.queries.rules import Rules
 from lmpnn_kge.query.formula import Atom, Constant, Term, connected_to, literals
 from lmpnn_kge.query.patterns import Pattern
+from lmpnn_kge.work.once import once
 
 Ints = npt.NDArray[np.integer[Any]]
 Mask = npt.NDArray[np.bool_]

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.triples import SPLITS
-from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.queries.balance import Balance
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.ground import Edges, Ints, Mask, ground
@@ -32,6 +31,7 @@ from lmpnn_kge.queries.sample import (
 )
 from lmpnn_kge.query.formula import Atom, has_negation
 from lmpnn_kge.query.patterns import BETAE, FOUR, Pattern
+from lmpnn_kge.work.listener import SILENT, Listener
 
 #: Candidates that are drawn at once: fewer than in BetaE's protocol, because 4p has many answers.
 BATCH = 2_000

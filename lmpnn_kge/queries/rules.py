@@ -12,9 +12,9 @@ import numpy.typing as npt
 from lmpnn_kge.errors import QueryError, choices, short
 from lmpnn_kge.graph.answers import Mask
 from lmpnn_kge.graph.triples import Triples, both_directions
-from lmpnn_kge.once import once
 from lmpnn_kge.query.formula import And, Atom, Constant, Formula, Not, has_negation, literals
 from lmpnn_kge.query.patterns import Pattern
+from lmpnn_kge.work.once import once
 
 Ints = npt.NDArray[np.integer[Any]]
 

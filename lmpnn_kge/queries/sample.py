@@ -16,12 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import DatasetError, QueryError
 from lmpnn_kge.graph.answers import Answers, Int64s, Mask, split_answers
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.triples import SPLITS, Triples, both_directions
-from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.ground import Edges, ground
 from lmpnn_kge.queries.patience import Patience
@@ -29,6 +27,8 @@ from lmpnn_kge.queries.rules import Missing, Rules, negations
 from lmpnn_kge.queries.store import QueryStore, write_store
 from lmpnn_kge.query.formula import And, Atom, Not, conjunction, connected_to, has_negation
 from lmpnn_kge.query.patterns import BETAE, Pattern, named_patterns
+from lmpnn_kge.work.deadline import time_limit
+from lmpnn_kge.work.listener import SILENT, Listener
 
 Ints = npt.NDArray[np.integer[Any]]
 

@@ -27,10 +27,10 @@ import numpy.typing as npt
 
 from lmpnn_kge.errors import DatasetError, QueryError, choices, one_line, short
 from lmpnn_kge.files import atomic_folder, check_regular, read_bytes, read_text
+from lmpnn_kge.files.leftovers import UNFINISHED, restore
 from lmpnn_kge.graph.answers import Answers, Int32s
 from lmpnn_kge.graph.triples import SPLITS
 from lmpnn_kge.graph.vocabulary import Vocabulary, name_rows
-from lmpnn_kge.leftovers import UNFINISHED, restore
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.query.formula import Formula
 from lmpnn_kge.query.patterns import ordered, parse_pattern

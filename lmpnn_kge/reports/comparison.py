@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lmpnn_kge.files import distinct_names
-from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.bootstrap import LEVEL, RESAMPLES, Difference, compare_paired
 from lmpnn_kge.methods.results import AVERAGES
 from lmpnn_kge.methods.text_table import Cell, Table, Text, percent
 from lmpnn_kge.reports.paired_ranks import pair_ranks
 from lmpnn_kge.reports.result_tables import signed
 from lmpnn_kge.reports.sections import Section
+from lmpnn_kge.work.listener import SILENT, Listener
 
 #: Marks a difference whose interval excludes 0.
 MARK = "*"

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lmpnn_kge.deadline import check_time
 from lmpnn_kge.errors import LmpnnError, one_line, short
+from lmpnn_kge.work.deadline import check_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,6 @@ from functools import reduce
 import torch
 from torch import Tensor
 
-from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.query.formula import Formula, has_negation
 from lmpnn_kge.query.parser import check_arity, check_single
@@ -28,6 +27,7 @@ from lmpnn_kge.runs.notes import (
     unknown_premises,
 )
 from lmpnn_kge.runs.questions import Batch, Question, atoms_of_answer, by_pattern
+from lmpnn_kge.work.deadline import time_limit
 
 #: Scores that are held at once, and marks of entities if only those of them are held.
 CHUNK_SCORES, CHUNK_MARKS = 2**22, 2**25

@@ -10,7 +10,6 @@ from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.device import choose_device
 from lmpnn_kge.errors import ConfigError, DatasetError, choices
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
-from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.cqd import Cqd, CqdBeam
 from lmpnn_kge.methods.frequency import Frequency
 from lmpnn_kge.methods.names import CQD, FREQUENCY, HYBRID, OF_CHECKPOINT, SEARCH
@@ -22,6 +21,7 @@ from lmpnn_kge.runs.inputs import Inputs, gather
 from lmpnn_kge.runs.knowledge import Knowledge
 from lmpnn_kge.settings.files import DEFAULT, load_settings
 from lmpnn_kge.settings.kinds import CqdSettings, SearchSettings
+from lmpnn_kge.work.listener import SILENT, Listener
 
 
 def evaluate_method(

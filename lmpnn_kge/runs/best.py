@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lmpnn_kge.deadline import check_time
 from lmpnn_kge.methods.index import EntityIndex
 from lmpnn_kge.methods.method import Method, Streamed
 from lmpnn_kge.methods.vectors import Vectors
 from lmpnn_kge.query.negations import exclusions
 from lmpnn_kge.runs.questions import Batch
+from lmpnn_kge.work.deadline import check_time
 
 #: Entities near a vector that an index finds, and how many it finds at most, to find enough that
 #: are offered.

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from lmpnn_kge.errors import ConfigError
-from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.names import HYBRID, LMPNN, SEARCH
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.runs.baselines import check_method, evaluate_on
@@ -15,6 +14,7 @@ from lmpnn_kge.runs.inputs import gather
 from lmpnn_kge.runs.moved import find_checkpoint, find_moved
 from lmpnn_kge.runs.run import Run
 from lmpnn_kge.settings.kinds import FactsMode
+from lmpnn_kge.work.listener import SILENT, Listener
 
 
 def evaluate_facts(

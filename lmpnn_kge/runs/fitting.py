@@ -13,7 +13,6 @@ from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.errors import CalibrationError, FileError, one_line
 from lmpnn_kge.files import file_hash, relative, write_file
 from lmpnn_kge.graph.triples import Triples
-from lmpnn_kge.listener import Listener
 from lmpnn_kge.methods.calibration import Reliability, mapping
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.methods.origin import Origin
@@ -32,6 +31,7 @@ from lmpnn_kge.search.fit import Fit, fit, held_out
 from lmpnn_kge.search.probability import AnswerProbability
 from lmpnn_kge.settings.kinds import SearchSettings
 from lmpnn_kge.training.provenance import Software
+from lmpnn_kge.work.listener import Listener
 
 KIND, FORMAT = "lmpnn-kge fit", 1
 

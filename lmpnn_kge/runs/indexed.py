@@ -24,7 +24,6 @@ from lmpnn_kge.errors import FileError, one_line
 from lmpnn_kge.files import atomic_folder, file_hash, relative, write_file
 from lmpnn_kge.graph.memory import size_text
 from lmpnn_kge.graph.triples import spread_evenly
-from lmpnn_kge.listener import Listener
 from lmpnn_kge.methods.index import (
     SETTINGS,
     EntityIndex,
@@ -40,6 +39,7 @@ from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.query.patterns import Pattern, named_patterns
 from lmpnn_kge.runs.best import CANDIDATES, best_in_blocks
 from lmpnn_kge.runs.kept import read_json
+from lmpnn_kge.work.listener import Listener
 
 KIND, FORMAT = "lmpnn-kge index", 1
 

@@ -11,15 +11,15 @@ from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.open import build, find_backbone, read_checkpoint
 from lmpnn_kge.errors import CheckpointError, DatasetError, RunError
 from lmpnn_kge.files import relative
+from lmpnn_kge.files.leftovers import restore
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
-from lmpnn_kge.leftovers import restore
-from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.renumber import renumber_store
 from lmpnn_kge.queries.sample import GRAPH, sample_store
 from lmpnn_kge.queries.store import QueryStore
 from lmpnn_kge.training.provenance import CheckpointSource, QueriesSource
+from lmpnn_kge.work.listener import SILENT, Listener
 
 #: The environment variable with a folder of datasets, besides ./data and the checkpoint's own.
 DATA = "LMPNN_KGE_DATA"

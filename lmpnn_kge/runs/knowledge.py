@@ -15,12 +15,12 @@ from lmpnn_kge.graph.answers import Mask
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.triples import Triples
 from lmpnn_kge.graph.vocabulary import Int64s, Rows, Vocabulary
-from lmpnn_kge.once import once
 from lmpnn_kge.query.explain import Witness
 from lmpnn_kge.query.formula import Formula, has_negation
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.runs.questions import Batch, Question, atoms_of_answer
 from lmpnn_kge.search.facts import Facts
+from lmpnn_kge.work.once import once
 
 #: Rows of entities, or of the entities of tuples.
 AnswerRows = Sequence[int | Sequence[int]]

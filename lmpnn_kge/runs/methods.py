@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from lmpnn_kge.errors import ConfigError, LmpnnError, RunError, choices, one_line
 from lmpnn_kge.graph.vocabulary import Vocabulary
-from lmpnn_kge.listener import Listener
 from lmpnn_kge.methods.cqd import CqdBeam
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.names import CQD_BEAM, HYBRID, LMPNN, OF_RUN, SEARCH
@@ -19,6 +18,7 @@ from lmpnn_kge.search.hybrid import Hybrid
 from lmpnn_kge.search.search import Search
 from lmpnn_kge.settings.files import DEFAULT, load_settings
 from lmpnn_kge.settings.kinds import CqdSettings, SearchSettings
+from lmpnn_kge.work.listener import Listener
 
 
 @dataclass(frozen=True, eq=False)

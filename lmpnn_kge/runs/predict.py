@@ -16,11 +16,11 @@ from lmpnn_kge.errors import ConfigError, DatasetError, QueryError
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.triples import SPLITS, Triples
 from lmpnn_kge.graph.vocabulary import Vocabulary
-from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.runs.inputs import open_embedding
 from lmpnn_kge.runs.predictions import Predictions
 from lmpnn_kge.search.edges import EdgeProbability
 from lmpnn_kge.search.facts import Facts
+from lmpnn_kge.work.listener import SILENT, Listener
 
 
 @dataclass(frozen=True)

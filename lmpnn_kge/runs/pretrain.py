@@ -24,11 +24,10 @@ from lmpnn_kge.backbones.safetensors import save_backbone
 from lmpnn_kge.device import choose_device, describe_device
 from lmpnn_kge.errors import LmpnnError, RunError
 from lmpnn_kge.files import check_file, remove_folder
+from lmpnn_kge.files.leftovers import remove_leftovers
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.memory import SHARE, machine_memory, size_text
 from lmpnn_kge.graph.triples import SPLITS
-from lmpnn_kge.leftovers import remove_leftovers
-from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.processes import current
 from lmpnn_kge.settings.files import files_for_score, load_settings
 from lmpnn_kge.settings.kinds import PretrainSettings
@@ -39,6 +38,7 @@ from lmpnn_kge.training.penalty import MOST_TRIPLES, USUAL, choose_penalty
 from lmpnn_kge.training.provenance import PretrainProvenance
 from lmpnn_kge.training.questions import Batch
 from lmpnn_kge.training.resume import begin_or_resume, changed_settings
+from lmpnn_kge.work.listener import SILENT, Listener
 
 #: LibKGE's name for the mean reciprocal rank with the triples of all splits filtered out.
 METRIC = "mean_reciprocal_rank_filtered_with_test"

@@ -18,7 +18,6 @@ from lmpnn_kge.errors import ConfigError, QueryError, RunError, choices
 from lmpnn_kge.files import file_hash, relative
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
-from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.methods.index import EntityIndex
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
@@ -26,7 +25,6 @@ from lmpnn_kge.methods.names import LMPNN
 from lmpnn_kge.methods.rank import rank_split
 from lmpnn_kge.methods.ranks import Ranks
 from lmpnn_kge.methods.results import Results
-from lmpnn_kge.once import once
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.renumber import renumber_store
 from lmpnn_kge.queries.store import QueryStore
@@ -50,6 +48,8 @@ from lmpnn_kge.training.folder import RUN, STATE, RunFolder
 from lmpnn_kge.training.lmpnn import MODEL, load_best
 from lmpnn_kge.training.provenance import QueriesSource, RunProvenance
 from lmpnn_kge.training.resume import epochs_done, is_finished
+from lmpnn_kge.work.listener import SILENT, Listener
+from lmpnn_kge.work.once import once
 
 #: Many formulas; a text by itself is not among them, although it is a sequence of texts.
 Formulas = list[str] | list[Formula] | list[str | Formula] | tuple[str | Formula, ...]

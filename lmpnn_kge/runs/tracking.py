@@ -10,11 +10,11 @@ from typing import Any
 
 from lmpnn_kge.backbones.discovery import Plugin, find_tracker
 from lmpnn_kge.errors import PluginError
-from lmpnn_kge.listener import Epoch, Listener, PassingListener
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.tracker import Tracker
 from lmpnn_kge.training.folder import METRICS, RUN, RunFolder
 from lmpnn_kge.training.lmpnn import MODEL
+from lmpnn_kge.work.listener import Epoch, Listener, PassingListener
 
 #: The files of a finished run that trackers get, if the run has them.
 FILES = ("config.yaml", MODEL, METRICS, "test.json")

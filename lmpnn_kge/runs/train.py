@@ -13,7 +13,6 @@ from lmpnn_kge.device import choose_device, choose_precision, describe_device
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.files import relative
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
-from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.lmpnn.batches import Input, check_batches
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
@@ -30,6 +29,7 @@ from lmpnn_kge.training.lmpnn import LmpnnTask, load_best
 from lmpnn_kge.training.loop import Loop
 from lmpnn_kge.training.provenance import RunProvenance
 from lmpnn_kge.training.resume import begin_or_resume, changed_settings
+from lmpnn_kge.work.listener import SILENT, Listener
 
 
 def train(

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.errors import CalibrationError, RunError, one_line
-from lmpnn_kge.listener import Listener
 from lmpnn_kge.methods.calibration import mapping, numbers
 from lmpnn_kge.methods.method import Method
 from lmpnn_kge.methods.names import HYBRID
@@ -29,6 +28,7 @@ from lmpnn_kge.search.solve import Solver
 from lmpnn_kge.search.truth import EdgeTruth, Weights
 from lmpnn_kge.search.tune import choose_weights, learn_weights, score_deviation
 from lmpnn_kge.settings.kinds import SearchSettings
+from lmpnn_kge.work.listener import Listener
 
 #: Queries per type that the order of answers is learnt from, and others that probabilities are
 #: fitted on.

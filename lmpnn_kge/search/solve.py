@@ -17,11 +17,11 @@ from enum import IntEnum
 import torch
 from torch import Tensor
 
-from lmpnn_kge.deadline import check_time
 from lmpnn_kge.query.formula import Atom, Term, Variable
 from lmpnn_kge.query.normal_form import Conjunct, SignedAtom
 from lmpnn_kge.search.logic import IMPOSSIBLE, UNREACHED, Logic, deny
 from lmpnn_kge.search.truth import Truth
+from lmpnn_kge.work.deadline import check_time
 
 #: Truths that a step has in memory at once: few enough for a CPU's cache.
 CHUNK = 2**20

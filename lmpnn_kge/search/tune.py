@@ -16,7 +16,6 @@ from torch import Tensor
 
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.errors import RunError
-from lmpnn_kge.listener import Listener
 from lmpnn_kge.methods.rank import capped, evaluate
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.query.formula import FREE, Atom, Constant
@@ -28,6 +27,7 @@ from lmpnn_kge.search.search import Search, make_batch
 from lmpnn_kge.search.solve import Solver
 from lmpnn_kge.search.truth import EdgeTruth, Weights
 from lmpnn_kge.settings.kinds import SearchSettings
+from lmpnn_kge.work.listener import Listener
 
 #: β is tried so that the standard deviation of a row's logits has one of these values.
 SPREADS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lmpnn_kge.deadline import STOPPING, check_time
 from lmpnn_kge.reports.document import to_html
 from lmpnn_kge.reports.report import make_report
+from lmpnn_kge.work.deadline import STOPPING, check_time
 
 #: The files of a folder, each with its time and size.
 State = frozenset[tuple[str, int, int]]

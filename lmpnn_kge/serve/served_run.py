@@ -9,7 +9,6 @@ from typing import Any
 
 from lmpnn_kge.errors import ConfigError, LmpnnError, QueryError, RunError, choices, one_line
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
-from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.names import CQD_BEAM, HYBRID, LMPNN, SEARCH
 from lmpnn_kge.query.draw_reasons import panel_of
 from lmpnn_kge.query.drawing.graph_data import graph_data
@@ -23,6 +22,7 @@ from lmpnn_kge.serve import requests, responses
 from lmpnn_kge.serve.completer import Completer
 from lmpnn_kge.serve.limits import Limits
 from lmpnn_kge.serve.run_report import RunReport
+from lmpnn_kge.work.listener import SILENT, Listener
 
 #: What a group that is denied as a whole does not have.
 _GROUP = {"relation": None, "head": None, "tail": None}

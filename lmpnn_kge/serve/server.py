@@ -13,7 +13,6 @@ import uvicorn
 
 from lmpnn_kge.errors import ConfigError
 from lmpnn_kge.files import distinct_names
-from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.runs.run import Run
 from lmpnn_kge.serve.app import make_app
 from lmpnn_kge.serve.connection import Connection
@@ -21,6 +20,7 @@ from lmpnn_kge.serve.endpoints import Service
 from lmpnn_kge.serve.guard import LOOPBACK, Access
 from lmpnn_kge.serve.limits import Limits
 from lmpnn_kge.serve.served_run import ServedRun
+from lmpnn_kge.work.listener import SILENT, Listener
 
 #: Connections that are open at the same time.
 CONNECTIONS = 512

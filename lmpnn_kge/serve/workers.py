@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from lmpnn_kge.deadline import stoppable, time_limit
 from lmpnn_kge.errors import LmpnnError
 from lmpnn_kge.serve.limits import Limits
+from lmpnn_kge.work.deadline import stoppable, time_limit
 
 T = TypeVar("T")
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from lmpnn_kge.device import choose_device
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.files import check_target, read_text, write_file
-from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.query_set import QuerySet
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.reports.published import ABLATION, BACKBONES, BEST, Published, published
@@ -34,6 +33,7 @@ from lmpnn_kge.tables.section import TableRow, table_section, test_section
 from lmpnn_kge.tables.test_set import TestSet, test_sets
 from lmpnn_kge.training.folder import RUN, RunFolder, check_new, is_run
 from lmpnn_kge.training.provenance import Software, recorded_path
+from lmpnn_kge.work.listener import SILENT, Listener
 
 if TYPE_CHECKING:
     import torch

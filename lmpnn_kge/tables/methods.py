@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lmpnn_kge.files import write_file
-from lmpnn_kge.listener import Listener
 from lmpnn_kge.methods.names import FREQUENCY
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.runs.baselines import check_method, evaluate_on
@@ -16,6 +15,7 @@ from lmpnn_kge.runs.inputs import Inputs
 from lmpnn_kge.runs.kept import read_json
 from lmpnn_kge.tables.plan import named_checkpoints
 from lmpnn_kge.tables.test_set import TestSet
+from lmpnn_kge.work.listener import Listener
 
 KIND, FORMAT = "lmpnn-kge method results", 1
 

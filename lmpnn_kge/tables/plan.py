@@ -11,11 +11,11 @@ from typing import Any
 
 from lmpnn_kge.errors import ConfigError, RunError
 from lmpnn_kge.files import distinct_names
-from lmpnn_kge.listener import Listener
 from lmpnn_kge.lmpnn.wiring import wire
 from lmpnn_kge.runs.inputs import Inputs, gather
 from lmpnn_kge.settings.kinds import TrainSettings, UnionMode
 from lmpnn_kge.tables.file import BASE
+from lmpnn_kge.work.listener import Listener
 
 #: Letters in the name of a run folder; a longer name is cut, and a hash keeps it distinct.
 LONGEST = 120

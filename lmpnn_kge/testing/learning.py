@@ -11,7 +11,6 @@ import torch
 
 from lmpnn_kge.graph.geography import NAME, write_geography
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
-from lmpnn_kge.listener import SILENT
 from lmpnn_kge.runs.pretrain import pretrain_settings
 from lmpnn_kge.testing.files import chance
 from lmpnn_kge.testing.outcome import Subject, check, demand
@@ -20,6 +19,7 @@ from lmpnn_kge.training.folder import PRETRAINING, RunFolder
 from lmpnn_kge.training.loop import Loop
 from lmpnn_kge.training.penalty import USUAL
 from lmpnn_kge.training.provenance import PretrainProvenance
+from lmpnn_kge.work.listener import SILENT
 
 #: A few seconds of training: enough to see whether it learns, not enough to learn well.
 SETTINGS = {"dim": 32, "epochs": 5, "batch_size": 256, "validate_every": 5, "patience": 0}

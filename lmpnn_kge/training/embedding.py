@@ -24,13 +24,13 @@ from lmpnn_kge.device import in_one_order
 from lmpnn_kge.errors import BackboneError, RunError
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.triples import SPLITS, spread_evenly
-from lmpnn_kge.listener import Listener
 from lmpnn_kge.lmpnn.softmax import cross_entropy, mask_of
 from lmpnn_kge.settings.kinds import PretrainSettings
 from lmpnn_kge.training.folder import RunFolder
 from lmpnn_kge.training.loop import Validation
 from lmpnn_kge.training.provenance import PretrainProvenance
 from lmpnn_kge.training.questions import Batch, QuestionInput, Questions
+from lmpnn_kge.work.listener import Listener
 
 BEST = "best.safetensors"
 

@@ -30,8 +30,8 @@ from lmpnn_kge.files import (
     read_text,
     write_file,
 )
+from lmpnn_kge.files.leftovers import lock, remove_leftovers_in
 from lmpnn_kge.graph.vocabulary import Vocabulary
-from lmpnn_kge.leftovers import lock, remove_leftovers_in
 from lmpnn_kge.processes import current
 from lmpnn_kge.settings.kinds import PretrainSettings, TrainingSettings, TrainSettings
 from lmpnn_kge.settings.values import make_settings, to_yaml

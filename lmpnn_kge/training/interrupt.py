@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lmpnn_kge.listener import Detail, Listener, PassingListener
 from lmpnn_kge.processes import current
+from lmpnn_kge.work.listener import Detail, Listener, PassingListener
 
 
 class Interrupted(Exception):

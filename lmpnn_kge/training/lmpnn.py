@@ -11,7 +11,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lmpnn_kge.errors import RunError
-from lmpnn_kge.listener import Listener
 from lmpnn_kge.lmpnn.batches import Batch, Input, Parts, prefetched
 from lmpnn_kge.lmpnn.loss import contrastive_loss
 from lmpnn_kge.lmpnn.network import Lmpnn
@@ -23,6 +22,7 @@ from lmpnn_kge.settings.kinds import TrainSettings
 from lmpnn_kge.training.folder import RunFolder
 from lmpnn_kge.training.loop import Validation, copy_weights
 from lmpnn_kge.training.provenance import RunProvenance
+from lmpnn_kge.work.listener import Listener
 
 MODEL = "model.safetensors"
 

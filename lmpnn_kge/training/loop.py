@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 
 from lmpnn_kge.errors import RunError, one_line
-from lmpnn_kge.listener import Epoch, Listener
 from lmpnn_kge.processes import current
 from lmpnn_kge.training.folder import METRICS, STATE, RunFolder
 from lmpnn_kge.training.gradients import set_gradients
 from lmpnn_kge.training.interrupt import Interrupted, InterruptibleListener, interruptions
+from lmpnn_kge.work.listener import Epoch, Listener
 
 B = TypeVar("B")
 

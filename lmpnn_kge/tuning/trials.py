@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmpnn_kge.listener import Epoch, Listener, PassingListener
+from lmpnn_kge.work.listener import Epoch, Listener, PassingListener
 
 if TYPE_CHECKING:
     from optuna.trial import Trial

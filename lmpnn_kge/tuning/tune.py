@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from lmpnn_kge.device import choose_device
 from lmpnn_kge.errors import FileError, LmpnnError, RunError
 from lmpnn_kge.files import check_target, write_file
-from lmpnn_kge.leftovers import lock, remove_leftovers_in
-from lmpnn_kge.listener import SILENT, Listener
+from lmpnn_kge.files.leftovers import lock, remove_leftovers_in
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.reports.plots import plot_trials
 from lmpnn_kge.reports.record import read_run
@@ -32,6 +31,7 @@ from lmpnn_kge.settings.values import make_settings, to_yaml
 from lmpnn_kge.training.folder import RUN, is_run
 from lmpnn_kge.tuning.space import Space, make_space
 from lmpnn_kge.tuning.trials import Pruned, TrialListener
+from lmpnn_kge.work.listener import SILENT, Listener
 
 if TYPE_CHECKING:
     from optuna.study import Study

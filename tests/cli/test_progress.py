@@ -11,9 +11,9 @@ from rich.progress import Progress
 
 from lmpnn_kge.cli import progress as progress_module
 from lmpnn_kge.cli.progress import terminal
-from lmpnn_kge.listener import Epoch
 from lmpnn_kge.queries.store import QueryStore, write_store
 from lmpnn_kge.query.patterns import POSITIVE
+from lmpnn_kge.work.listener import Epoch
 
 from ..conftest import TOY
 from ..toy_runs import ROTATE, cli, options

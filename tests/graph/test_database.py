@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import DatasetError, QueryError, TimeLimitError
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
@@ -20,6 +19,7 @@ from lmpnn_kge.query.formula import FREE, Variable
 from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern, parse_pattern
+from lmpnn_kge.work.deadline import time_limit
 
 from ..formulas import ENTITIES, RELATIONS, brute_force, formulas, graphs
 from .conftest import follow_nothing

@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from lmpnn_kge.cli import main
-from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import LmpnnError, QueryError, TimeLimitError
 from lmpnn_kge.graph.database import Database
 from lmpnn_kge.graph.engine import EngineOptions
@@ -22,6 +21,7 @@ from lmpnn_kge.queries.ground import Edges, ground
 from lmpnn_kge.queries.sample import Request, Sampler
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import BETAE, EFO1, Pattern, named_patterns, parse_pattern
+from lmpnn_kge.work.deadline import time_limit
 
 from ..formulas import formulas
 

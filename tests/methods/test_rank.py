@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from lmpnn_kge.errors import RunError
 from lmpnn_kge.graph.vocabulary import Vocabulary
-from lmpnn_kge.listener import Listener
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.lmpnn.wiring import wire
 from lmpnn_kge.methods import rank as evaluation
@@ -25,6 +24,7 @@ from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.store import QueryStore
 from lmpnn_kge.query.patterns import named_patterns
 from lmpnn_kge.settings.files import load_config
+from lmpnn_kge.work.listener import Listener
 
 from .. import made_up
 from ..backbones.test_contract import ENTITIES, RELATIONS, make

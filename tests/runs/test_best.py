@@ -7,10 +7,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import TimeLimitError
 from lmpnn_kge.methods.vectors import Vectors
 from lmpnn_kge.runs.best import best_in_blocks, best_rows
+from lmpnn_kge.work.deadline import time_limit
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from lmpnn_kge import QueryError, Run, RunError
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
-from lmpnn_kge.listener import SILENT
 from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.reason import Status
+from lmpnn_kge.work.listener import SILENT
 
 from ..conftest import TOY
 from ..formulas import formulas

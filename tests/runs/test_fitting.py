@@ -18,10 +18,10 @@ from lmpnn_kge import (
     train,
 )
 from lmpnn_kge.errors import ConfigError, DatasetError, LmpnnError
-from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.queries.store import QueryStore, write_store
 from lmpnn_kge.runs import fitting as fitting_module
 from lmpnn_kge.search.fit import fit
+from lmpnn_kge.work.listener import SILENT, Listener
 
 from ..conftest import TOY
 from ..toy_runs import ROTATE, cli, sample_few, tiny

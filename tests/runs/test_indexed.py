@@ -12,11 +12,11 @@ from lmpnn_kge.errors import ConfigError, LmpnnError
 from lmpnn_kge.graph.formats.libkge_write import write_dataset
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.vocabulary import Vocabulary
-from lmpnn_kge.listener import Listener
 from lmpnn_kge.methods import index as index_module
 from lmpnn_kge.methods.vectors import Vectors
 from lmpnn_kge.runs import best, indexed
 from lmpnn_kge.runs.best import best_by_index, best_in_blocks
+from lmpnn_kge.work.listener import Listener
 
 from ..toy_runs import cli, options, sample_few
 

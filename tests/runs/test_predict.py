@@ -8,10 +8,10 @@ import lmpnn_kge
 from lmpnn_kge import ConfigError, DatasetError, Listener, QueryError, Run, open_backbone
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.triples import SPLITS
-from lmpnn_kge.listener import SILENT
 from lmpnn_kge.runs.predict import Wanted, predict_missing
 from lmpnn_kge.search.edges import EdgeProbability
 from lmpnn_kge.search.facts import Facts
+from lmpnn_kge.work.listener import SILENT
 
 from ..conftest import TOY
 from ..toy_runs import CHECKPOINTS, ROTATE, train_tiny

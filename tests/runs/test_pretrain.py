@@ -23,7 +23,6 @@ from lmpnn_kge import (
 from lmpnn_kge.backbones.link_prediction import rank_split
 from lmpnn_kge.cli import main
 from lmpnn_kge.files import remove_folder
-from lmpnn_kge.listener import SILENT
 from lmpnn_kge.runs import pretrain as pretraining
 from lmpnn_kge.runs.pretrain import pretrain
 from lmpnn_kge.settings.files import load_settings
@@ -35,6 +34,7 @@ from lmpnn_kge.training.loop import Loop
 from lmpnn_kge.training.penalty import PENALTIES, choose_penalty
 from lmpnn_kge.training.provenance import PretrainProvenance
 from lmpnn_kge.training.questions import Questions
+from lmpnn_kge.work.listener import SILENT
 
 from ..backbones.test_contract import NAMES
 from ..lmpnn.test_network import Devices

@@ -8,9 +8,9 @@ import torch
 
 from lmpnn_kge import Run
 from lmpnn_kge.cli import main
-from lmpnn_kge.listener import SILENT
 from lmpnn_kge.reports.record import read_run
 from lmpnn_kge.runs.reliability import measure_edges, measure_on_test
+from lmpnn_kge.work.listener import SILENT
 
 from ..conftest import TOY
 from ..toy_runs import CHECKPOINTS, ROTATE, CliRunner, cli, train_tiny

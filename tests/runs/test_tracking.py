@@ -8,8 +8,8 @@ import pytest
 
 from lmpnn_kge.backbones import discovery
 from lmpnn_kge.errors import PluginError
-from lmpnn_kge.listener import Listener
 from lmpnn_kge.plugin import Tracker, hookimpl
+from lmpnn_kge.work.listener import Listener
 
 from ..toy_runs import ROTATE, cli, train_tiny
 

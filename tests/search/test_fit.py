@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmpnn_kge.errors import CalibrationError, LmpnnError, RunError
-from lmpnn_kge.listener import SILENT, Listener
 from lmpnn_kge.methods.names import HYBRID, SEARCH
 from lmpnn_kge.methods.rank import evaluate
 from lmpnn_kge.search.fit import Fit, fit, held_out, make_search
 from lmpnn_kge.search.hybrid import Hybrid
 from lmpnn_kge.search.search import Search
 from lmpnn_kge.search.truth import Weights
+from lmpnn_kge.work.listener import SILENT, Listener
 
 from . import made_up
 from .made_up import R, flat_backbone

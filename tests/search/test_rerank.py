@@ -2,12 +2,12 @@
 
 import torch
 
-from lmpnn_kge.listener import SILENT
 from lmpnn_kge.search import rerank
 from lmpnn_kge.search.fit import make_lessons, make_search
 from lmpnn_kge.search.rerank import Candidates, Lesson, Reranker, train_reranker
 from lmpnn_kge.search.solve import Role
 from lmpnn_kge.search.truth import Weights
+from lmpnn_kge.work.listener import SILENT
 
 from .made_up import E, R, settings
 

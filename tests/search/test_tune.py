@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from lmpnn_kge.errors import RunError
-from lmpnn_kge.listener import SILENT
 from lmpnn_kge.methods.rank import evaluate
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern, named_patterns
@@ -16,6 +15,7 @@ from lmpnn_kge.search.facts import Facts
 from lmpnn_kge.search.fit import make_search, make_truth
 from lmpnn_kge.search.questions import in_batches, listwise_loss
 from lmpnn_kge.search.truth import Weights
+from lmpnn_kge.work.listener import SILENT
 
 from .made_up import E, R, flat_backbone, settings
 

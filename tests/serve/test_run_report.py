@@ -4,10 +4,10 @@ import shutil
 
 import pytest
 
-from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import RunError, TimeLimitError
 from lmpnn_kge.serve import run_report
 from lmpnn_kge.serve.run_report import RunReport
+from lmpnn_kge.work.deadline import time_limit
 
 
 def test_a_report_is_drawn_again_only_if_the_run_has_changed(run_folder, tmp_path):

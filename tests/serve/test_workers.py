@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from starlette.requests import Request
 
-from lmpnn_kge.deadline import check_time
 from lmpnn_kge.errors import StoppedError, TimeLimitError
 from lmpnn_kge.serve.endpoints import Service
 from lmpnn_kge.serve.limits import Limits
 from lmpnn_kge.serve.served_run import ServedRun
 from lmpnn_kge.serve.workers import BusyError, ClientGone, Workers
+from lmpnn_kge.work.deadline import check_time
 
 from .conftest import client_of
 
@@ -168,7 +168,7 @@ def test_a_stream_of_too_many_questions_is_refused(run):
 
 
 def test_a_statement_of_the_database_is_stopped(run):
-    from lmpnn_kge.deadline import stoppable
+    from lmpnn_kge.work.deadline import stoppable
 
     stopped = threading.Event()
     stopped.set()

@@ -12,13 +12,13 @@ import pytest
 from lmpnn_kge import Backbone, ConfigError, LmpnnError, Run, RunError, make_table, write_checkpoint
 from lmpnn_kge.backbones.open import open_backbone
 from lmpnn_kge.cli.progress import TerminalListener
-from lmpnn_kge.listener import SILENT
 from lmpnn_kge.queries.store import QueryStore, write_store
 from lmpnn_kge.reports.published import ABLATION, published
 from lmpnn_kge.runs.baselines import evaluate_method, evaluate_on
 from lmpnn_kge.tables.file import read_table
 from lmpnn_kge.tables.plan import gather_all, plan_rows
 from lmpnn_kge.tables.section import TableRow, table_section
+from lmpnn_kge.work.listener import SILENT
 
 from ..conftest import TOY
 from ..reports.test_report import results

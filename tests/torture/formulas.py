@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from lmpnn_kge.deadline import time_limit
 from lmpnn_kge.errors import QueryError, TimeLimitError
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.query.draw import draw
@@ -17,6 +16,7 @@ from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.runs.run import Run
 from lmpnn_kge.runs.train import train
+from lmpnn_kge.work.deadline import time_limit
 
 from ..conftest import TOY
 from ..formulas import ENTITIES, RELATIONS, brute_force

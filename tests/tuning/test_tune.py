@@ -7,12 +7,12 @@ import sys
 import pytest
 
 from lmpnn_kge.errors import LmpnnError, RunError
-from lmpnn_kge.listener import Epoch, Listener
 from lmpnn_kge.runs.run import Run
 from lmpnn_kge.settings.files import load_config
 from lmpnn_kge.training.loop import Loop
 from lmpnn_kge.tuning.trials import Pruned, TrialListener
 from lmpnn_kge.tuning.tune import tune
+from lmpnn_kge.work.listener import Epoch, Listener
 
 from ..conftest import TOY
 from ..toy_runs import ROTATE, cli, options, start, tiny

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from lmpnn_kge.deadline import check_time, seconds_left, time_limit
 from lmpnn_kge.errors import QueryError, TimeLimitError
+from lmpnn_kge.work.deadline import check_time, seconds_left, time_limit
 
 NOW = 1e-9  # seconds, over at once
 

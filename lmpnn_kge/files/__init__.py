@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lmpnn_kge.errors import FileError, one_line, short
-from lmpnn_kge.leftovers import (
+from lmpnn_kge.files.leftovers import (
     OLD,
     aside,
     claimed,

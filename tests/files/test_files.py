@@ -19,7 +19,7 @@ from lmpnn_kge.files import (
     relative,
     write_file,
 )
-from lmpnn_kge.leftovers import UNFINISHED
+from lmpnn_kge.files.leftovers import UNFINISHED
 
 
 def always(folder):

@@ -3,7 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from lmpnn_kge.once import once
+from lmpnn_kge.work.once import once
 
 
 class Thing:

@@ -10,7 +10,7 @@ import pytest
 
 from lmpnn_kge.errors import FileError
 from lmpnn_kge.files import atomic_folder, check_target, remove_folder, write_file
-from lmpnn_kge.leftovers import aside, lock, remove_leftovers, remove_leftovers_in, restore
+from lmpnn_kge.files.leftovers import aside, lock, remove_leftovers, remove_leftovers_in, restore
 
 #: Writes or replaces folder/file, and is killed at the given call of a function of `os`.
 PROGRAM = """
@@ -147,7 +147,7 @@ def test_a_missing_folder_cannot_be_removed(tmp_path):
 
 
 def test_a_file_system_without_locks_keeps_what_this_process_writes(tmp_path, monkeypatch):
-    monkeypatch.setattr("lmpnn_kge.leftovers.fcntl", None)
+    monkeypatch.setattr("lmpnn_kge.files.leftovers.fcntl", None)
     for text in ("old", "new"):
         with atomic_folder(tmp_path / "folder", may_replace=lambda folder: True) as new:
             (new / "file").write_text(text)
