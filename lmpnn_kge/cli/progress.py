@@ -44,7 +44,9 @@ def terminal() -> Iterator[TerminalListener]:
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+    progress = Progress(*columns, console=console, disable=not console.is_terminal)
+    # Without a terminal it is never started: old versions of rich end it with an empty line.
+    with nullcontext() if progress.disable else progress:
         listener = TerminalListener(progress)
         with _heartbeat(listener) if progress.disable else nullcontext():
             try:

@@ -119,6 +119,12 @@ def test_too_many_tuples_are_refused_unless_a_limit_is_given(monkeypatch):
     with pytest.raises(QueryError, match="more than 2 answers; give a limit"):
         graph.answer("r0(?1, ?2)")
     assert graph.answer("r0(?1, ?2)", limit=1) == [("e0", "e0")]
+
+
+def test_a_sparql_query_gives_a_limit(monkeypatch):
+    pytest.importorskip("rdflib", reason="the extra rdf is not installed")
+    monkeypatch.setattr("lmpnn_kge.graph.knowledge_graph.MAX_TUPLES", 2)
+    graph = graph_of({(0, 0, o) for o in range(3)})
     assert graph.answer("SELECT ?b ?a { ?a <kge:r0> ?b } LIMIT 2") == [("e0", "e0"), ("e1", "e0")]
 
 

@@ -33,7 +33,7 @@ def read_parquet(file: Path, options: ReadOptions, report: Report) -> Numbered:
             raise
         except duckdb.OutOfMemoryException as error:
             raise DatasetError(f"{file} holds far more than its own size") from error
-        except (duckdb.Error, RuntimeError) as error:  # of a name that is not Unicode
+        except (duckdb.Error, RuntimeError, UnicodeDecodeError) as error:  # not Unicode
             if "interrupted" in str(error).lower():
                 raise
             raise DatasetError(

@@ -167,4 +167,4 @@ def pattern(file: Path) -> str:
 
 
 def compression(file: Path) -> str:
-    return {".gz": "gzip", ".zst": "zstd"}.get(file.suffix.lower(), "none")
+    return {".gz": "gzip", ".zst": "zstd"}.get(file.suffix.lower(), "uncompressed")
