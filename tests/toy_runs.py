@@ -6,12 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import torch
 from click.testing import CliRunner
 from safetensors.torch import load_file, safe_open
 
+from lmpnn_kge import backbone_class, save_backbone
 from lmpnn_kge.cli import main
+from lmpnn_kge.graph.formats.libkge_write import write_dataset
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
+from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.queries.sample import Request, sample_store
 from lmpnn_kge.query.patterns import named_patterns
 from lmpnn_kge.runs.train import train
@@ -47,6 +51,20 @@ def sample_few(graph: KnowledgeGraph, folder: Path, count: int = 16, types=TYPES
         for name in types
     ]
     return sample_store(graph, folder, requests)
+
+
+def random_inputs(place: Path, entities: int, relations: int, dim: int) -> None:
+    """A random graph, its queries and a random checkpoint: graph, queries and file.safetensors."""
+    columns = np.random.default_rng(0).integers((80, relations, entities), size=(4000, 3))
+    splits = dict(zip(("train", "valid", "test"), np.split(columns, [3000, 3500]), strict=True))
+    names = [f"e{i}" for i in range(entities)], [f"r{i}" for i in range(relations)]
+    (place / "graph").mkdir()
+    write_dataset(place / "graph", "graph", Vocabulary(*names), splits)
+    sample_few(KnowledgeGraph.open(place / "graph"), place / "queries", count=30)
+    backbone = backbone_class("complex").random(
+        entities, relations, dim, entity_ids=names[0], relation_ids=names[1]
+    )
+    save_backbone(backbone, place / "file.safetensors")
 
 
 def tiny(**changes):

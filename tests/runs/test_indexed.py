@@ -6,19 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from lmpnn_kge import Run, backbone_class, save_backbone
+from lmpnn_kge import Run
 from lmpnn_kge.backbones import mapped
 from lmpnn_kge.errors import ConfigError, LmpnnError
-from lmpnn_kge.graph.formats.libkge_write import write_dataset
-from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
-from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.methods import index as index_module
 from lmpnn_kge.methods.vectors import Vectors
 from lmpnn_kge.runs import best, indexed
 from lmpnn_kge.runs.best import best_by_index, best_in_blocks
 from lmpnn_kge.work.listener import Listener
 
-from ..toy_runs import cli, options, sample_few
+from ..toy_runs import cli, options, random_inputs
 
 pytest.importorskip("usearch", reason="needs the extra index")
 
@@ -39,16 +36,7 @@ class Notes(Listener):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     place = tmp_path_factory.mktemp("indexed")
-    columns = np.random.default_rng(0).integers((80, RELATIONS, ENTITIES), size=(4000, 3))
-    splits = dict(zip(("train", "valid", "test"), np.split(columns, [3000, 3500]), strict=True))
-    names = [f"e{i}" for i in range(ENTITIES)], [f"r{i}" for i in range(RELATIONS)]
-    (place / "graph").mkdir()
-    write_dataset(place / "graph", "graph", Vocabulary(*names), splits)
-    sample_few(KnowledgeGraph.open(place / "graph"), place / "queries", count=30)
-    backbone = backbone_class("complex").random(
-        ENTITIES, RELATIONS, DIM, entity_ids=names[0], relation_ids=names[1]
-    )
-    save_backbone(backbone, place / "file.safetensors")
+    random_inputs(place, ENTITIES, RELATIONS, DIM)
     cli(
         *("train", "--checkpoint", place / "file.safetensors", "--queries", place / "queries"),
         *("--dataset", place / "graph", "--out", place / "run", *options()),

@@ -2,21 +2,17 @@
 
 import json
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, safe_open, save_file
 
-from lmpnn_kge import Run, backbone_class, save_backbone
+from lmpnn_kge import Run
 from lmpnn_kge.backbones import mapped
 from lmpnn_kge.backbones.mapped import is_mapped
-from lmpnn_kge.graph.formats.libkge_write import write_dataset
-from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
-from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.names import OF_CHECKPOINT, OF_RUN
 
-from ..toy_runs import cli, options, result_of, sample_few
+from ..toy_runs import cli, options, random_inputs, result_of
 
 ENTITIES, RELATIONS, DIM = 700, 4, 16
 
@@ -28,17 +24,7 @@ LIMIT = "64KB"
 def place(tmp_path_factory):
     """A random graph, its queries, a checkpoint, and a run whose device held all of the table."""
     place = tmp_path_factory.mktemp("tables")
-    random = np.random.default_rng(0)
-    columns = random.integers((80, RELATIONS, ENTITIES), size=(4000, 3))
-    splits = dict(zip(("train", "valid", "test"), np.split(columns, [3000, 3500]), strict=True))
-    names = [f"e{i}" for i in range(ENTITIES)], [f"r{i}" for i in range(RELATIONS)]
-    (place / "graph").mkdir()
-    write_dataset(place / "graph", "graph", Vocabulary(*names), splits)
-    sample_few(KnowledgeGraph.open(place / "graph"), place / "queries", count=30)
-    backbone = backbone_class("complex").random(
-        ENTITIES, RELATIONS, DIM, entity_ids=names[0], relation_ids=names[1]
-    )
-    save_backbone(backbone, place / "file.safetensors")
+    random_inputs(place, ENTITIES, RELATIONS, DIM)
     train(place, "whole")
     return place
 
