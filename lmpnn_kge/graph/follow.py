@@ -15,6 +15,7 @@ import numpy as np
 from lmpnn_kge.graph.adjacency import Adjacency
 from lmpnn_kge.graph.answers import Int64s, spread
 from lmpnn_kge.graph.engine import Ints, Task
+from lmpnn_kge.graph.triples import distinct
 from lmpnn_kge.query.compiler import without_equalities
 from lmpnn_kge.query.formula import FREE, Atom, Constant, Term, Variable
 from lmpnn_kge.query.normal_form import Conjunct, SignedAtom
@@ -112,7 +113,7 @@ class _Walk:
         start, level = start[known], level[known]
         keys = query[start] * index.entities + index.target[position[known]]
         if self.task.observed is None:
-            keys = np.unique(keys)
+            keys = distinct(keys)
             return _Reached(keys, np.zeros_like(keys))
         costs = costs[start] + (level > self.task.observed)
         order = np.lexsort((costs, keys))

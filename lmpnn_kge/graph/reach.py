@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from lmpnn_kge.graph.adjacency import Adjacency
 from lmpnn_kge.graph.answers import Int64s
+from lmpnn_kge.graph.triples import distinct
 from lmpnn_kge.query.compiler import without_equalities
 from lmpnn_kge.query.formula import Atom, Constant, Term, Variable
 from lmpnn_kge.query.normal_form import Conjunct
@@ -111,7 +112,7 @@ class _Walk:
         run, position = index.members(groups)
         known = index.level[position] <= self.level
         targets = index.target[position[known]].astype(np.int64)
-        rows = np.unique(owners[run[known]] * index.entities + targets)
+        rows = distinct(owners[run[known]] * index.entities + targets)
         before = reached.get(far)
         reached[far] = rows if before is None else np.intersect1d(rows, before, assume_unique=True)
         return True
@@ -120,7 +121,7 @@ class _Walk:
         """Every collected edge once, or None if they are too many."""
         index = self.adjacency
         forward, backward = (
-            np.unique(np.concatenate([np.zeros(0, np.int64), *groups]))
+            distinct(np.concatenate([np.zeros(0, np.int64), *groups]))
             for groups in (self.forward, self.backward)
         )
         if index.sizes(forward).sum() + index.sizes(backward).sum() > SHARE * len(index):

@@ -22,6 +22,15 @@ def both_directions(triples: npt.NDArray[Number], num_relations: int) -> npt.NDA
     return np.concatenate([triples, inverses])
 
 
+def distinct(keys: npt.NDArray[Number]) -> npt.NDArray[Number]:
+    """Each of the keys [n] once, ascending.
+
+    np.unique first collects them in a hash table, which is many times slower for millions of keys.
+    """
+    ordered = np.sort(keys, axis=None)
+    return ordered[np.concatenate([ordered[:1] == ordered[:1], ordered[1:] != ordered[:-1]])]
+
+
 def spread_evenly(count: int, most: int) -> npt.NDArray[np.int64]:
     """At most `most` of the rows 0 … count − 1, evenly spread from the first to the last."""
     if count <= most:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from lmpnn_kge.errors import QueryError, choices, short
 from lmpnn_kge.graph.answers import Mask
-from lmpnn_kge.graph.triples import Triples, both_directions
+from lmpnn_kge.graph.triples import Triples, both_directions, distinct
 from lmpnn_kge.query.formula import And, Atom, Constant, Formula, Not, has_negation, literals
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.work.once import once
@@ -76,7 +76,7 @@ class Missing:
     @classmethod
     def of(cls, triples: Triples, relations: int) -> Missing:
         head, relation, _ = both_directions(triples, relations).T
-        return cls(relations, np.unique(head * 2 * relations + relation))
+        return cls(relations, distinct(head * 2 * relations + relation))
 
     def promising(self, pattern: Pattern, constants: Ints, relations: Ints, rules: Rules) -> Mask:
         """The queries that may have a hard and a lost answer: all others certainly lack one.

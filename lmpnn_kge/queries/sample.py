@@ -19,7 +19,7 @@ import numpy.typing as npt
 from lmpnn_kge.errors import DatasetError, QueryError
 from lmpnn_kge.graph.answers import Answers, Int64s, Mask, split_answers
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
-from lmpnn_kge.graph.triples import SPLITS, Triples, both_directions
+from lmpnn_kge.graph.triples import SPLITS, Triples, both_directions, distinct
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.ground import Edges, ground
 from lmpnn_kge.queries.patience import Patience
@@ -103,7 +103,7 @@ def named(names: Iterable[str]) -> dict[str, Pattern]:
 def one_hop(triples: Ints, relations: int) -> Ints:
     """All 1p queries, each (head, relation) that has an edge, as head · 2R + relation."""
     head, relation, _ = both_directions(triples, relations).T
-    return np.unique(head * 2 * relations + relation)
+    return distinct(head * 2 * relations + relation)
 
 
 @dataclass

@@ -27,7 +27,7 @@ from lmpnn_kge.files import check_file, remove_folder
 from lmpnn_kge.files.leftovers import remove_leftovers
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.memory import SHARE, machine_memory, size_text
-from lmpnn_kge.graph.triples import SPLITS
+from lmpnn_kge.graph.triples import SPLITS, distinct
 from lmpnn_kge.processes import current
 from lmpnn_kge.settings.files import files_for_score, load_settings
 from lmpnn_kge.settings.kinds import PretrainSettings
@@ -227,7 +227,7 @@ def _notes(
             f"learnt about it, besides the graph; this machine has {size_text(machine_memory())}, "
             "and a smaller dim takes less"
         )
-    if unseen := graph.num_entities - len(np.unique(graph.triples("train")[:, ::2])):
+    if unseen := graph.num_entities - len(distinct(graph.triples("train")[:, ::2])):
         yield f"{unseen:,} of the graph's entities are in no training triple"
 
 

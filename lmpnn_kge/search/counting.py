@@ -43,6 +43,9 @@ FEATURES, LEAST = len(RANKS) + 4, -120.0
 #: which an error counts quadratically.
 RIDGE, SMOOTH = 1.0, 0.1
 
+#: Queries that are answered at once even on a large graph: one alone costs nearly as much.
+FEWEST = 16
+
 #: Entities whose scores are converted to doubles at once.
 PART = 65_536
 
@@ -197,7 +200,7 @@ def _answered(
     method: Method, queries: Mapping[str, Queries], known: Known | None
 ) -> Iterator[tuple[str, Pattern, Tensor, Tensor, Tensor]]:
     """Batches: their type and pattern, scores and known answers [n, E], numbers of answers [n]."""
-    size = max(1, CHUNK // method.num_entities)
+    size = max(FEWEST, CHUNK // method.num_entities)
     for name, group in queries.items():
         for questions in in_batches(group, size, method.device, seed=0):
             columns = questions.pattern, questions.constants, questions.relations

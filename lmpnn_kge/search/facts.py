@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lmpnn_kge.device import moved_fields
-from lmpnn_kge.graph.triples import Triples, both_directions
+from lmpnn_kge.graph.triples import Triples, both_directions, distinct
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Facts:
     def of(cls, triples: Triples, num_entities: int, num_relations: int) -> Facts:
         """The edges of triples [m, 3]; repeated ones count once."""
         head, relation, tail = both_directions(triples, num_relations).T
-        edges = np.unique((head * (2 * num_relations) + relation) * num_entities + tail)
+        edges = distinct((head * (2 * num_relations) + relation) * num_entities + tail)
         keys, first = np.unique(edges // num_entities, return_index=True)
         arrays = keys, np.append(first, len(edges)), edges % num_entities
         return cls(num_entities, num_relations, *map(torch.from_numpy, arrays))

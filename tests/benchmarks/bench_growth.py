@@ -83,10 +83,11 @@ def split(_: int) -> Cost:
     made = split_file(("triples.tsv",), "graph")
     triples = len(made.edges[0])
     Path("graph", "size.json").write_text(json.dumps([made.num_entities, triples]))
-    return cost(start, start, triples, size_of())
+    return cost(start, start, 1, size_of())
 
 
 def sample(_: int) -> Cost:
+    """A store of about 11,000 queries of all types."""
     start = time.process_time()
     dataset = KnowledgeGraph.open("graph")
     assert dataset.database
@@ -95,7 +96,8 @@ def sample(_: int) -> Cost:
     requests = [
         r for s, count in wanted for r in betae_preset(dataset, None, count) if r.split == s
     ]
-    return cost(start, opened, len(sample_store(dataset, "queries", requests)), size_of())
+    sample_store(dataset, "queries", requests)
+    return cost(start, opened, 1, size_of())
 
 
 def pretrain(width: int, negatives: int = 0) -> Cost:
@@ -127,14 +129,14 @@ def table(width: int) -> Cost:
 
 
 def train(width: int) -> Cost:
-    """An epoch, validated on one query per type and not tested."""
+    """An epoch of 10,240 queries, validated on one query per type and not tested."""
     start = time.process_time()
     inputs = gather(f"table-{width}.safetensors", dataset="graph", queries="queries")
     opened = time.process_time()
     settings = load_config("small", {"epochs": 1, "validation_queries": 1, "precision": "fp32"})
     memory = table_memory(size_of()[0], width)
     train_on(inputs, settings, f"run-{width}", table_memory=memory, test=False)
-    return cost(start, opened, sum(map(len, inputs.training_queries().values())), size_of())
+    return cost(start, opened, 1, size_of())
 
 
 def opened_run(width: int) -> Run:
@@ -177,12 +179,12 @@ def fit(width: int, method: str) -> Cost:
 
 #: Each step with its unit, and whether it depends on the width.
 MEASURED: dict[str, tuple[Callable[[int], Cost], str, bool]] = {
-    "split": (split, "triple", False),
-    "sample": (sample, "query", False),
+    "split": (split, "graph", False),
+    "sample": (sample, "store", False),
     "pretrain": (pretrain, "question", True),
     "pretrain, negatives=1024": (partial(pretrain, negatives=1024), "question", True),
     "table": (table, "table", True),
-    "train": (train, "query", True),
+    "train": (train, "epoch", True),
     "evaluate": (evaluate, "query", True),
     "ask, lmpnn": (partial(ask, method="lmpnn"), "question", True),
     "fit, search": (partial(fit, method="search"), "valid query", True),
@@ -248,7 +250,7 @@ def report(costs: dict[Key, Cost]) -> None:
         shared = ("", "T", "E·d") if wide else ("", "T")
         figures = (
             ([(c, w, c.opened or 1e-9) for c, w in rows], shared),
-            ([(c, w, 1e3 * c.each) for c, w in rows], ("", "d", "E·d") if wide else ("",)),
+            ([(c, w, 1e3 * c.each) for c, w in rows], ("", "d", "E·d") if wide else shared),
             ([(c, w, c.peak) for c, w in rows], shared),
         )
         print(f"| {step} | {' | '.join(fitted(*figure) for figure in figures)} |")

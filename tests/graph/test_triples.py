@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmpnn_kge.graph.triples import both_directions, spread_evenly
+from lmpnn_kge.graph.triples import both_directions, distinct, spread_evenly
 
 
 @given(count=st.integers(0, 300), most=st.integers(0, 50))
@@ -36,3 +36,14 @@ def test_every_triple_is_followed_by_its_inverse_with_head_and_tail_exchanged(dt
 
 def test_an_empty_array_has_no_inverses():
     assert both_directions(np.zeros((0, 3), np.int64), 5).shape == (0, 3)
+
+
+@given(st.lists(st.integers(-5, 5)), st.sampled_from([np.int32, np.int64]))
+def test_distinct_keys_are_those_of_numpy(keys, kind):
+    array = np.array(keys, kind)
+    assert np.array_equal(distinct(array), np.unique(array))
+    assert distinct(array).dtype == kind
+
+
+def test_distinct_keys_of_several_columns():
+    assert distinct(np.array([[3, 1], [1, 0]])).tolist() == [0, 1, 3]
