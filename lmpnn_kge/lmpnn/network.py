@@ -5,9 +5,10 @@
 z_n(0) is the entity table's row for a constant and a learned vector for a variable. The state of
 the free variable after L layers answers the query.
 
-Two settings go beyond the paper and are off in its configurations. With `residual` a layer adds its
-input to the output of the MLP, which starts at 0, so that the network starts as the plain sum of
-messages. With `negation: learnt` a negated message is −g ∘ f instead of −f, where g starts at 0.
+Three settings go beyond the paper and are off in its configurations. With `residual` a layer adds
+its input to the output of the MLP, which starts at 0, so that the network starts as the plain sum
+of messages. With `negation: learnt` a negated message is −g ∘ f instead of −f, where g starts at 0.
+With `attention` the messages in the sum have learnt weights, which start at 1.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from torch import Tensor, nn
 
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.kernels import take_rows
+from lmpnn_kge.lmpnn.attention import Attention
 from lmpnn_kge.lmpnn.mlp import Mlp
 from lmpnn_kge.lmpnn.wiring import InputNode, Layer, Message, Wiring
 from lmpnn_kge.settings.kinds import TrainSettings
@@ -45,6 +47,8 @@ class Lmpnn(nn.Module):
             learnt = config.negation == "learnt" and config.messages == "inference"
             self.negation = nn.Parameter(torch.zeros(backbone.dim)) if learnt else None
             self.cat = CatMessages(backbone) if config.messages == "cat" else None
+            width = config.attention
+            self.attention = Attention(backbone.dim, width) if width else None
 
     def on(self, device: torch.device, table_memory: str | None = None) -> Lmpnn:
         """This network, moved to a device with its backbone, as `Backbone.placed` explains."""
@@ -64,8 +68,12 @@ class Lmpnn(nn.Module):
             check_time()
             sums = [self.epsilon * states[node] for node in layer.states]  # ε z_n
             hoisted = self._hoist(layer, states, sums)
+            arriving: dict[int, list[Tensor]] = {}  # by target
             for message, rho in self._messages(layer, states, columns, hoisted):
-                sums[message.target] = sums[message.target] + rho
+                arriving.setdefault(message.target, []).append(rho)
+            for target, messages in arriving.items():
+                for rho in messages if self.attention is None else self.attention(messages):
+                    sums[target] = sums[target] + rho
             kept = [states[node] for node in layer.kept]
             states = [*self._update(sums, columns, hoisted), *kept]
         return states[0]

@@ -80,6 +80,7 @@ class TrainSettings(TrainingSettings):
         **TrainingSettings.least,
         "hidden": 1,
         "hidden_layers": 1,
+        "attention": 0,
         "negative_count": 1,
         "weight_decay": 0,
         "warmup": 0,
@@ -96,6 +97,7 @@ class TrainSettings(TrainingSettings):
     messages: Literal["inference", "cat"]
     negation: Literal["full", "learnt"]
     residual: bool
+    attention: int = 0  # runs of older versions do not have it
     union: UnionMode
     # The loss
     temperature: float

@@ -90,6 +90,16 @@ def plain_message(model, z, relation, inverse, negated):
     return weight @ message + cat.state.bias
 
 
+def plain_weights(model, messages):
+    """The weights of the messages to a node: k · softmax of their scores."""
+    if model.attention is None:
+        return torch.ones(len(messages))
+    hidden, score = model.attention.hidden, model.attention.score
+    features = [torch.clamp(hidden.weight @ message + hidden.bias, min=0) for message in messages]
+    powers = torch.stack([(score.weight @ feature).exp() for feature in features])
+    return len(messages) * powers / powers.sum()
+
+
 def plain_depth(graph) -> int:
     """From the farthest free variable to its farthest constant."""
     return max(plain_distance(graph, variable) for variable in range(graph.free))
@@ -121,7 +131,7 @@ def plain_answer(model, graph, pattern, constants, relations, shift, kind):
         else:
             state.append(model.free if term.is_free else model.bound)
     for _ in range(max(1, plain_depth(graph) + shift)):
-        total = [model.epsilon * z for z in state]
+        messages = [[] for _ in state]
         for edge in graph.edges:
             if edge.relation is None:
                 relation = EQUAL
@@ -132,7 +142,11 @@ def plain_answer(model, graph, pattern, constants, relations, shift, kind):
                 (edge.tail, edge.head, True),
             ):
                 message = plain_message(model, state[source], relation, inverse, edge.negated)
-                total[target] = total[target] + message
+                messages[target].append(message)
+        total = [model.epsilon * z for z in state]
+        for target, arrived in enumerate(messages):
+            for weight, message in zip(plain_weights(model, arrived), arrived, strict=True):
+                total[target] = total[target] + weight * message
         state = [
             z if kind == "kept" and isinstance(term, Constant) else plain_mlp(model, x)
             for term, z, x in zip(graph.nodes, state, total, strict=True)
@@ -163,10 +177,11 @@ def test_leaving_out_what_never_reaches_the_answer_changes_no_answer(name, shift
         check(model, PATTERNS[union], "merge", shift)
 
 
+@pytest.mark.parametrize("attention", [0, 3])
 @pytest.mark.parametrize("residual", [False, True])
 @pytest.mark.parametrize("negation", ["full", "learnt"])
-def test_what_is_beyond_the_paper_is_what_it_says(negation, residual):
-    model = precise("complex", negation=negation, residual=residual)
+def test_what_is_beyond_the_paper_is_what_it_says(negation, residual, attention):
+    model = precise("complex", negation=negation, residual=residual, attention=attention)
     for pattern in PATTERNS.values():
         check(model, pattern, "dnf", 0)
 
@@ -178,6 +193,17 @@ def test_a_network_beyond_the_paper_begins_with_the_sum_of_positive_messages():
     (wiring,) = wire(PATTERNS["2in"])
     expected = backbone.message(backbone.entities[constants[:, 0]], relations[:, 0])
     torch.testing.assert_close(model(wiring, constants, relations), expected)
+
+
+@both_kinds_of_messages
+def test_attention_begins_with_the_sum_of_messages(messages):
+    plain, weighing = (
+        Lmpnn(make("complex"), config(messages=messages, attention=width)) for width in (0, 3)
+    )
+    for pattern in PATTERNS.values():
+        for wiring in wire(pattern):
+            given = wiring, *columns(pattern)
+            torch.testing.assert_close(weighing(*given), plain(*given))
 
 
 @pytest.mark.parametrize("shift", [-1, 0, 1])
@@ -211,15 +237,19 @@ entity_names, relation_names = st.sampled_from(["a", "b"]), st.sampled_from(["r"
     shift=st.integers(-1, 2),
     name=st.sampled_from(NAMES),
     messages=st.sampled_from(["inference", "cat"]),
+    attention=st.sampled_from([0, 3]),
     seed=st.integers(0, 99),
 )
 @settings(max_examples=60, deadline=None)
-def test_any_query_graph_is_answered_as_the_layer_says(formula, union, shift, name, messages, seed):
+def test_any_query_graph_is_answered_as_the_layer_says(
+    formula, union, shift, name, messages, attention, seed
+):
     try:
         query_graphs(formula, merge=union == "merge")
     except QueryError:
         assume(False)
-    check(precise(name, messages=messages), Pattern(formula), union, shift, seed)
+    model = precise(name, messages=messages, attention=attention)
+    check(model, Pattern(formula), union, shift, seed)
 
 
 def test_two_layers_by_hand():
@@ -358,14 +388,16 @@ class Devices(TorchDispatchMode):
         return result
 
 
+@pytest.mark.parametrize("attention", [0, 3])
 @pytest.mark.parametrize("negatives", ["independent", "shared", "all"])
 @both_kinds_of_messages
 @every_backbone
 def test_a_step_waits_for_nothing_and_needs_no_data_for_its_shapes(
-    name, messages, negatives, monkeypatch
+    name, messages, negatives, attention, monkeypatch
 ):
     """Meta tensors have no data: whatever looks at a value raises."""
-    loop = loop_for(name, "meta", messages=messages, negatives=negatives)
+    changes = {"messages": messages, "negatives": negatives, "attention": attention}
+    loop = loop_for(name, "meta", **changes)
     (batch,) = loop.task.input.epoch(0)
     with Devices() as devices, monkeypatch.context() as patch:
         # The optimiser counts its steps on the host; all else is made where the network is.
@@ -400,6 +432,16 @@ def test_gradients_reach_the_network_and_nothing_else(name, messages, pattern):
         assert torch.equal(tensor, before[key])
 
 
+@pytest.mark.parametrize("pattern", ["1p", "2p", "2i"])
+def test_attention_learns_from_nodes_with_several_messages(pattern):
+    loop = loop_for("complex", pattern=pattern, attention=3)
+    (batch,) = loop.task.input.epoch(0)
+    loop.step(batch)
+    attention = loop.task.model.attention
+    assert (attention.score.weight.grad is None) == (pattern == "1p")
+    assert bool(attention.score.weight.any()) == (pattern != "1p")
+
+
 def test_steps_on_one_batch_bring_the_loss_down():
     loop = loop_for("complex", learning_rate=0.01)
     (batch,) = loop.task.input.epoch(0)
@@ -418,9 +460,10 @@ def test_the_seed_decides_the_network_and_leaves_the_random_numbers_alone():
 
 
 @every_backbone
+@pytest.mark.parametrize("attention", [0, 3])
 @pytest.mark.parametrize("pattern", ["2p", "3p", "ip", "inp", "2il", "pin"])
-def test_what_depends_on_one_relation_is_the_same_for_one_query_and_for_many(name, pattern):
-    model, found = precise(name), PATTERNS[pattern]
+def test_an_answer_is_the_same_for_one_query_and_for_many(name, pattern, attention):
+    model, found = precise(name, attention=attention), PATTERNS[pattern]
     constants, relations = columns(found, count=4 * RELATIONS)  # more queries than relations
     (wiring,) = wire(found)
     together = model(wiring, constants, relations)

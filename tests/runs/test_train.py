@@ -204,6 +204,8 @@ def test_a_backbone_without_inverse_says_what_would_help(here, toy_queries):
         {"messages": "cat"},
         {"messages": "cat", "negatives": "independent", "union": "merge"},
         {"hidden_layers": 2},
+        {"attention": 4},
+        {"attention": 4, "messages": "cat"},
         {"schedule": "linear"},
         {"schedule": "constant", "warmup": 0},
         {"schedule": "cosine", "warmup": 1000},

@@ -85,14 +85,17 @@ def test_a_stop_in_a_validation_changes_nothing(here, toy_queries, whole, monkey
     assert result_of(here / "run") == result_of(whole)
 
 
-def test_a_stop_after_every_step_changes_nothing(here, toy_queries, whole, monkeypatch):
+@pytest.mark.parametrize("attention", [0, 4])
+def test_a_stop_after_every_step_changes_nothing(here, toy_queries, monkeypatch, attention):
+    settings = {"epochs": 3, "attention": attention}
+    train_tiny(toy_queries, here / "whole", **settings)
     with monkeypatch.context() as patch:
         for _ in range(3 * len(TYPES)):
             more = {"listener": Stop(patch), "resume": True}
             with pytest.raises(Interrupted):
-                train_tiny(toy_queries, here / "run", epochs=3, more=more)
+                train_tiny(toy_queries, here / "run", **settings, more=more)
     train(out=here / "run", resume=True)  # no step is left, but the last validation
-    assert result_of(here / "run") == result_of(whole)
+    assert result_of(here / "run") == result_of(here / "whole")
 
 
 def test_an_interrupt_saves_and_prints_the_command_to_continue(here, toy_queries, whole):
