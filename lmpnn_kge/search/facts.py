@@ -10,7 +10,11 @@ import torch
 from torch import Tensor
 
 from lmpnn_kge.device import moved_fields
+from lmpnn_kge.errors import DatasetError
 from lmpnn_kge.graph.triples import Triples, both_directions, distinct
+
+#: An edge is a number of 64 bits.
+MOST = 2**63
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +33,16 @@ class Facts:
     @classmethod
     def of(cls, triples: Triples, num_entities: int, num_relations: int) -> Facts:
         """The edges of triples [m, 3]; repeated ones count once."""
+        if 2 * num_relations * num_entities**2 > MOST:
+            raise DatasetError(
+                f"{num_entities:,} entities with {num_relations:,} relations have more possible "
+                "edges than 64 bits can number"
+            )
         head, relation, tail = both_directions(triples, num_relations).T
         edges = distinct((head * (2 * num_relations) + relation) * num_entities + tail)
-        keys, first = np.unique(edges // num_entities, return_index=True)
-        arrays = keys, np.append(first, len(edges)), edges % num_entities
+        keys = edges // num_entities
+        first = np.flatnonzero(np.diff(keys, prepend=-1))  # they are in ascending order
+        arrays = keys[first], np.append(first, len(edges)), edges % num_entities
         return cls(num_entities, num_relations, *map(torch.from_numpy, arrays))
 
     def to(self, device: torch.device) -> Facts:

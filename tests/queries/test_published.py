@@ -89,7 +89,9 @@ def test_info_shows_what_a_store_was_sampled_with(tmp_path):
     shown = run("info", store).stdout
     assert "queries    3 train, 3 valid, 3 test\n" in shown
     assert "preset     betae\n" in shown
-    assert "rules      hard-answer, few-answers, excluding, no-return, no-repeat, zero-shot\n" in shown
+    assert (
+        "rules      hard-answer, few-answers, excluding, no-return, no-repeat, zero-shot\n" in shown
+    )
     assert "off        lost-answer, shares\n" in shown
     content = json.loads(run("info", store, "--json").stdout)
     assert content["queries"] == {"train": 3, "valid": 3, "test": 3}

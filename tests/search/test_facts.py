@@ -1,10 +1,12 @@
 """Known edges: every look-up agrees with plain sets."""
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lmpnn_kge.errors import DatasetError
 from lmpnn_kge.search.facts import Facts
 
 E, R = 5, 3
@@ -91,3 +93,10 @@ def test_everything_moves_to_another_device():
     facts = make([(0, 0, 1), (1, 2, 1)], "meta")
     assert {t.device.type for t in (facts.keys, facts.offsets, facts.tails)} == {"meta"}
     assert (facts.num_entities, facts.num_relations) == (E, R)
+
+
+def test_more_possible_edges_than_numbers_are_refused():
+    nothing = np.zeros((0, 3), np.int64)
+    assert len(Facts.of(nothing, 90_000_000, 500)) == 0
+    with pytest.raises(DatasetError, match="90,000,000 entities with 600 relations have more"):
+        Facts.of(nothing, 90_000_000, 600)
