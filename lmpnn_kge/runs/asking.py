@@ -15,7 +15,7 @@ from lmpnn_kge.query.parser import check_arity, check_single
 from lmpnn_kge.runs.answer import Answer, AnswerList, NumberOfAnswers
 from lmpnn_kge.runs.asker import Asker
 from lmpnn_kge.runs.asking_tuples import answer_tuples, explain_tuple
-from lmpnn_kge.runs.best import excluded, find_best, no_entities, score
+from lmpnn_kge.runs.best import choosing, excluded, no_entities, score
 from lmpnn_kge.runs.fitting import FittedCount
 from lmpnn_kge.runs.notes import (
     ANCHORS,
@@ -127,6 +127,8 @@ class Asking(Asker):
         if len(questions[0].pattern.free) > 1:
             return [answer_tuples(self, question) for question in questions]
         batch = Batch.of(questions)
+        # Before the graph is asked, which may take long for what the method refuses.
+        choose = choosing(self.method, batch, every=self._holds_scores, index=self.index)
         removed = {EXCLUDED: excluded(self.method, batch), ANCHORS: self._anchors(batch)}
         known = confirmed = fitting = None
         notes: list[list[str]] = [[] for _ in questions]
@@ -142,11 +144,7 @@ class Asking(Asker):
         known_rows = torch.zeros_like(omitted) if known is None else known
         results = []
         most = [question.most(self.k) for question in questions]
-        best = find_best(
-            *(self.method, batch, omitted, fitting, max(most)),
-            every=self._holds_scores,
-            index=self.index,
-        )
+        best = choose(omitted, fitting, max(most))
         for row, question in enumerate(questions):
             rows, scores = (values[row][: most[row]] for values in (best.rows, best.scores))
             if not len(rows):

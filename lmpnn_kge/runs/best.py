@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -29,31 +30,26 @@ class Best:
     every: Tensor | None = None  # [n, E]: the scores of all entities, if they were held
 
 
-def find_best(
-    method: Method,
-    batch: Batch,
-    omitted: Tensor,
-    fitting: Tensor | None,
-    k: int,
-    *,
-    every: bool = False,
-    index: EntityIndex | None = None,
-) -> Best:
-    """For each question, the k best entities that are not omitted [n, E], those that fit first.
+#: For each question, the k best entities that are not omitted [n, E], those that fit [n, E] first.
+#: Entities with equal scores are in the order of their rows, so that a larger k only adds some.
+Choose = Callable[[Tensor, Tensor | None, int], Best]
 
-    Entities with equal scores are in the order of their rows, so that a larger k only adds some.
+
+def choosing(
+    method: Method, batch: Batch, *, every: bool = False, index: EntityIndex | None = None
+) -> Choose:
+    """Score or embed questions, which may be refused, and return what chooses their best entities.
+
     every holds the scores of all entities even if the method need not. With an index, which needs a
     method that is streamed, an entity that it does not find may be missing.
     """
-    k, streamed = max(0, k), method.streamed
-    if index is not None and streamed is not None:
-        vectors = vectors_of(streamed, batch)
-        return best_by_index(streamed, index, vectors, omitted, fitting, k)
-    if streamed is None or every:
-        scores = score(method, batch)
-        rows = best_rows(scores, omitted, fitting, k)
-        return Best(rows, [own[best] for own, best in zip(scores, rows, strict=True)], scores)
-    return best_in_blocks(streamed, vectors_of(streamed, batch), omitted, fitting, k)
+    streamed = method.streamed
+    if streamed is None or (every and index is None):
+        return partial(best_of_all, score(method, batch))
+    vectors = vectors_of(streamed, batch)
+    if index is not None:
+        return partial(best_by_index, streamed, index, vectors)
+    return partial(best_in_blocks, streamed, vectors)
 
 
 def score(method: Method, batch: Batch) -> Tensor:
@@ -88,8 +84,14 @@ def no_entities(method: Method, batch: Batch) -> Tensor:
     return torch.zeros(len(batch), method.num_entities, dtype=torch.bool, device=method.device)
 
 
+def best_of_all(scores: Tensor, omitted: Tensor, fitting: Tensor | None, k: int) -> Best:
+    """The best by the scores [n, E] of all entities."""
+    rows = best_rows(scores, omitted, fitting, k)
+    return Best(rows, [own[best] for own, best in zip(scores, rows, strict=True)], scores)
+
+
 def best_rows(scores: Tensor, omitted: Tensor, fitting: Tensor | None, k: int) -> list[Tensor]:
-    """The rows that `find_best` finds by scores [n, E]."""
+    """The rows of the best by scores [n, E]."""
     finite = scores.clamp(min=torch.finfo(scores.dtype).min)  # a truth of 0 has the score -inf
     best: list[Tensor] = [torch.empty(0, dtype=torch.int64, device=scores.device)] * len(scores)
     for others in _groups(omitted, fitting):

@@ -135,7 +135,7 @@ class Question:
 
     def most(self, k: int | None) -> int:
         """How many answers are wanted: k, or the LIMIT of the question, or ten."""
-        return self.limit or DEFAULT_ANSWERS if k is None else k
+        return self.limit or DEFAULT_ANSWERS if k is None else max(0, k)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from lmpnn_kge.query.formula import Formula
 from lmpnn_kge.runs.answer import Answer, AnswerList, NumberOfAnswers
 from lmpnn_kge.runs.asker import Candidates
 from lmpnn_kge.runs.asking import Asking
-from lmpnn_kge.runs.best import excluded, find_best
+from lmpnn_kge.runs.best import choosing, excluded
 from lmpnn_kge.runs.fitting import FittedCount, FittedMethod, Fitting, evaluate_fitted
 from lmpnn_kge.runs.indexed import RECALL, Indexing
 from lmpnn_kge.runs.inputs import renumber_queries
@@ -244,7 +244,8 @@ class Run:
         question = Question.read_single(formula, self.vocabulary)
         batch = Batch.of([question])
         with torch.inference_mode():  # but not above, where hybrid may have to learn first
-            best = find_best(asked, batch, excluded(asked, batch), None, question.most(k))
+            choose = choosing(asked, batch)
+            best = choose(excluded(asked, batch), None, question.most(k))
         ids = [self.vocabulary.entity_ids[row] for row in best.rows[0].tolist()]
         return list(zip(ids, best.scores[0].tolist(), strict=True))
 

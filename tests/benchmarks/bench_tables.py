@@ -23,8 +23,9 @@ import torch
 
 from lmpnn_kge.backbones.open import build, find_backbone, read_checkpoint
 from lmpnn_kge.lmpnn.network import Lmpnn
+from lmpnn_kge.methods.lmpnn import LmpnnMethod
 from lmpnn_kge.methods.rank import rank_types
-from lmpnn_kge.runs.best import find_best
+from lmpnn_kge.runs.best import choosing
 from lmpnn_kge.runs.questions import Batch
 from lmpnn_kge.settings.files import load_config
 from lmpnn_kge.training.folder import RunFolder
@@ -70,6 +71,12 @@ def timed(what: str, file: Path, count: int, step: Callable[[], object]) -> None
     print(f"{what}: {size}; peak {peak_megabytes():,.0f} MB", flush=True)
 
 
+def answer(method: LmpnnMethod, batch: Batch) -> None:
+    """Find the ten best entities of each question."""
+    nothing = torch.zeros(len(batch), ENTITIES, dtype=torch.bool)
+    choosing(method, batch)(nothing, None, 10)
+
+
 def main() -> None:
     with TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as folder:
         file = Path(folder) / "table.safetensors"
@@ -102,9 +109,7 @@ def main() -> None:
             asked = few["1p"]
             columns = (c[:count].astype(np.int64) for c in (asked.constants, asked.relations))
             batch = Batch(asked.pattern, *columns)
-            nothing = torch.zeros(count, ENTITIES, dtype=torch.bool)
-            best = partial(find_best, task.method, batch, nothing, None, 10)
-            timed("asked, questions", file, count, best)
+            timed("asked, questions", file, count, partial(answer, task.method, batch))
 
 
 if __name__ == "__main__":
