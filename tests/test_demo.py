@@ -86,6 +86,7 @@ def test_what_is_damaged_is_made_again(tmp_path, monkeypatch):
     assert checkpoint.stat().st_size > 1000
 
 
+@pytest.mark.long
 def test_a_backbone_that_libkge_has_not_goes_the_whole_way(tmp_path, monkeypatch):
     monkeypatch.setattr(backbone_class("distmult"), "libkge_models", ())
     monkeypatch.chdir(tmp_path)

@@ -62,6 +62,7 @@ def records(file: Path):
             yield record
 
 
+@pytest.mark.long
 def test_wandb_offline_has_all_metrics_parameters_and_files(tmp_path, toy_queries):
     needs("wandb", "wandb")
     run = train("wandb", tmp_path, toy_queries)
@@ -85,6 +86,7 @@ def test_wandb_offline_has_all_metrics_parameters_and_files(tmp_path, toy_querie
     assert len([*run.glob(f"wandb/offline-run-*-{identity}")]) == 2
 
 
+@pytest.mark.long
 def test_mlflow_has_all_metrics_parameters_and_files(tmp_path, toy_queries):
     needs("mlflow", "mlflow")
     run = train("mlflow", tmp_path, toy_queries)
