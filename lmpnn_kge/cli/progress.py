@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lmpnn_kge.errors import printable
 from lmpnn_kge.work.listener import Detail, Epoch, Listener
+from lmpnn_kge.work.repeat import repeating
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -48,29 +48,12 @@ def terminal() -> Iterator[TerminalListener]:
     # Without a terminal it is never started: old versions of rich end it with an empty line.
     with nullcontext() if progress.disable else progress:
         listener = TerminalListener(progress)
-        with _heartbeat(listener) if progress.disable else nullcontext():
+        # Without a bar, a line now and then, even if the work itself does not report.
+        with repeating(listener.beat, BEAT) if progress.disable else nullcontext():
             try:
                 yield listener
             finally:
                 progress.update(listener.bar, visible=False)  # its last state says nothing any more
-
-
-@contextmanager
-def _heartbeat(listener: TerminalListener) -> Iterator[None]:
-    """Print a line now and then while the block runs, even if the work itself does not report."""
-    ended = threading.Event()
-
-    def beat() -> None:
-        while not ended.wait(BEAT):
-            listener.beat()
-
-    thread = threading.Thread(target=beat, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 class TerminalListener(Listener):

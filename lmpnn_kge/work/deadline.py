@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from lmpnn_kge.errors import StoppedError, TimeLimitError
+from lmpnn_kge.work.repeat import repeating
 
 #: Seconds that the commands give the answers to one formula if the user sets no other limit.
 TIMEOUT = 60.0
@@ -76,21 +77,14 @@ def interrupting(interrupt: Callable[[], object], pause: float = STOPPING) -> It
     if deadline is None and stopped is None:
         yield
         return
-    ended = threading.Event()
 
     def watch() -> None:
-        while not ended.wait(pause):
-            late = deadline is not None and time.monotonic() >= deadline.end
-            if late or (stopped is not None and stopped.is_set()):
-                interrupt()
+        late = deadline is not None and time.monotonic() >= deadline.end
+        if late or (stopped is not None and stopped.is_set()):
+            interrupt()
 
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
+    with repeating(watch, pause):  # to its end, so that no interrupt hits the next statement
         yield
-    finally:
-        ended.set()
-        watcher.join()  # so that no interrupt hits the next statement
 
 
 def seconds_left() -> float | None:
