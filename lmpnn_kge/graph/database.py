@@ -16,6 +16,7 @@ from lmpnn_kge.query.explain import Witness
 from lmpnn_kge.query.normal_form import substitute
 from lmpnn_kge.query.patterns import Pattern
 from lmpnn_kge.query.sql import answer_column, answer_constants, pattern_sql, witness_sql
+from lmpnn_kge.work.turns import turn
 
 #: Combinations of entities that a statement may try if no edge limits them.
 MAX_COMBINATIONS = 1e9
@@ -64,6 +65,7 @@ class Database:
         """The answers on the full graph, with the number of atoms that need an unobserved edge."""
         return self._run(pattern, constants, relations, level_of(full), level_of(observed))
 
+    @turn()
     def witnesses(
         self,
         pattern: Pattern,
@@ -110,6 +112,7 @@ class Database:
                 witnesses[query].append(witness)
         return witnesses
 
+    @turn()
     def _run(
         self,
         pattern: Pattern,

@@ -26,6 +26,7 @@ from lmpnn_kge.graph.memory import memory_limit
 from lmpnn_kge.graph.reach import reachable
 from lmpnn_kge.graph.spill import spill_folder
 from lmpnn_kge.work.deadline import check_time, interrupting
+from lmpnn_kge.work.turns import passed
 
 #: Relations that are listed in a statement.
 FEW = 64
@@ -156,7 +157,7 @@ class _Session:
         """The columns that a statement yields; TimeLimitError if it takes too long."""
         check_time()
         try:
-            with interrupting(self.connection.interrupt):
+            with interrupting(self.connection.interrupt), passed():
                 return self.connection.execute(statement).fetchnumpy()
         except (duckdb.InterruptException, RuntimeError) as error:
             if "interrupted" not in str(error).lower():

@@ -24,6 +24,7 @@ from lmpnn_kge.graph.memory import memory_limit
 from lmpnn_kge.graph.parquet import write_edges
 from lmpnn_kge.graph.spill import spill_folder
 from lmpnn_kge.work.deadline import check_time, interrupting
+from lmpnn_kge.work.turns import passed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -108,7 +109,7 @@ class Spark:
         steps = task.statement.removeprefix("WITH ")
         statement = to_spark(f"WITH edges AS ({task.edges('triples')}), {steps}", views)
         try:
-            with self._stopped_in_time(tag), self._view(views["queries"], task.queries):
+            with self._stopped_in_time(tag), passed(), self._view(views["queries"], task.queries):
                 yield self.session.sql(statement)
         except (PySparkException, Py4JError, ConnectionError) as error:
             check_time()

@@ -1,10 +1,11 @@
 """Threads that ask one run and its graph: their rate against that of one thread, and the answers.
 
-python -m tests.benchmarks.threads RUN --seconds 60 --threads 16
+python -m tests.benchmarks.threads RUN --seconds 60 --threads 16 --processes 2
 
 Exact answers and those of each method take turns. One thread asks first, for a third of the time;
-what the others get must be equal to its answers. One thread may use several cores, as torch
-does for products; `OMP_NUM_THREADS=1` prevents that.
+what the others get must be equal to its answers. The threads ask the run itself and, with
+--processes, a pool. One thread may use several cores, as torch does for products;
+`OMP_NUM_THREADS=1` prevents that.
 """
 
 import argparse
@@ -12,9 +13,10 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-from lmpnn_kge import Answer, Run
+from lmpnn_kge import Answer, Run, RunPool
 
 from .load import questions_of
 
@@ -23,13 +25,10 @@ QUESTIONS = 280
 Ask = Callable[[], object]
 
 
-def ways_to_ask(run: Run, methods: list[str]) -> list[Ask]:
-    """A call for each question: exact answers and the methods in turn."""
-    ways = ["exact", *methods]
-    return [
-        lambda text=text, way=way: ask(run, text, way)
-        for text, way in zip(questions_of(run, QUESTIONS), itertools.cycle(ways))
-    ]
+def questions(run: Run, methods: list[str]) -> list[tuple[str, str]]:
+    """Questions, each with the way to ask it: exact answers and the methods in turn."""
+    ways = itertools.cycle(["exact", *methods])
+    return list(zip(questions_of(run, QUESTIONS), ways, strict=False))
 
 
 def ask(run: Run, text: str, way: str) -> object:
@@ -43,7 +42,7 @@ def fields_of(answer: Answer) -> tuple[object, ...]:
 
 
 def rate(calls: list[Ask], threads: int, seconds: float, results: dict[int, object]) -> float:
-    """Questions per second of some threads; what differs from earlier results is an error."""
+    """Questions per second of some threads, and how many answers differ from earlier ones."""
     numbers: Iterator[int] = itertools.cycle(range(len(calls)))
     lock, deadline, asked = threading.Lock(), time.monotonic() + seconds, [0] * threads
     different: list[int] = []
@@ -74,16 +73,24 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--threads", type=int, default=16)
+    parser.add_argument("--processes", type=int, default=0)
     parser.add_argument("--methods", default="lmpnn,search,hybrid")
     chosen = parser.parse_args()
     run = Run.open(chosen.run)
-    calls = ways_to_ask(run, chosen.methods.split(","))
+    wanted = questions(run, chosen.methods.split(","))
+    calls = [partial(ask, run, *question) for question in wanted]
     for call in calls:  # what is fitted and loaded once
         call()
     results: dict[int, object] = {}
     one = rate(calls, 1, chosen.seconds / 3, results)
     many = rate(calls, chosen.threads, chosen.seconds, results)
     print(f"one thread {one:.1f}/s, {chosen.threads} threads {many:.1f}/s: {many / one:.2f} ×")
+    if chosen.processes:
+        with RunPool(chosen.run, chosen.processes) as pool:
+            pooled = [partial(pool.call, ask, *question) for question in wanted]
+            rate(pooled, chosen.threads, chosen.seconds / 3, results)  # every process has opened it
+            many = rate(pooled, chosen.threads, chosen.seconds, results)
+        print(f"with {chosen.processes} processes {many:.1f}/s: {many / one:.2f} ×")
 
 
 if __name__ == "__main__":
