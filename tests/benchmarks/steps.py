@@ -1,6 +1,6 @@
 """Every step from triples to an answer on a large graph: its time and its peak memory.
 
-`python -m tests.benchmarks.bench_steps FOLDER [STEP...]` runs steps in FOLDER, each in a process of
+`python -m tests.benchmarks.steps FOLDER [STEP...]` runs steps in FOLDER, each in a process of
 its own, in this order: graph, split, sample, table, train, evaluate, ask. The graph has about 4.6
 million entities and 21 million triples; the table is random, of width 128.
 """

@@ -1,6 +1,6 @@
 """How the cost of every command grows with the graph and with the width of the embedding.
 
-`python -m tests.benchmarks.bench_growth FOLDER [SIZE...]` measures graphs of 1, 4 and 64 times the
+`python -m tests.benchmarks.growth FOLDER [SIZE...]` measures graphs of 1, 4 and 64 times the
 entities of FB15k-237, or of the given SIZEs, with random embeddings of width 128 and 1000. Every
 step is a process of its own with one thread. It prints two tables in Markdown: the CPU seconds to
 open what a command needs, those of its work per unit and the peak memory; and the formulas of cost
@@ -36,7 +36,7 @@ from lmpnn_kge.training.embedding import EmbeddingTask
 from lmpnn_kge.training.folder import RunFolder
 from lmpnn_kge.training.loop import Loop
 
-from .bench_steps import graph
+from .steps import graph
 
 ENTITIES, PER_ENTITY = 14_541, 4.6  # of FB15k-237; triples for each entity of the random graphs
 SIZES, WIDTHS = (1, 4, 64), (128, 1000)
