@@ -15,6 +15,7 @@ from torch import Tensor
 
 from lmpnn_kge.errors import RunError, choices, short
 from lmpnn_kge.processes import current
+from lmpnn_kge.work.turns import AT_ONCE, turn
 
 #: Kinds of devices that are supported.
 KNOWN = ("cpu", "cuda", "mps")
@@ -141,3 +142,10 @@ def moved_fields(batch: Any, device: torch.device) -> dict[str, Any]:
     """The tensors among the fields of a dataclass, on a device."""
     fields = vars(batch).items()
     return {name: move(value, device) for name, value in fields if isinstance(value, Tensor)}
+
+
+@contextmanager
+def computing() -> Iterator[None]:
+    """A turn to compute; alone, if two such threads would use more threads than there are cores."""
+    with turn(alone=AT_ONCE * torch.get_num_threads() > (os.cpu_count() or 1)):
+        yield

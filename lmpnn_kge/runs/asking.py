@@ -9,6 +9,7 @@ from functools import reduce
 import torch
 from torch import Tensor
 
+from lmpnn_kge.device import computing
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.query.formula import Formula, has_negation
 from lmpnn_kge.query.parser import check_arity, check_single
@@ -28,7 +29,6 @@ from lmpnn_kge.runs.notes import (
 )
 from lmpnn_kge.runs.questions import Batch, Question, atoms_of_answer, by_pattern
 from lmpnn_kge.work.deadline import time_limit
-from lmpnn_kge.work.turns import turn
 
 #: Scores that are held at once, and marks of entities if only those of them are held.
 CHUNK_SCORES, CHUNK_MARKS = 2**22, 2**25
@@ -38,7 +38,7 @@ CHUNK_SCORES, CHUNK_MARKS = 2**22, 2**25
 class Asking(Asker):
     """Answers questions, and explains the answers."""
 
-    @turn()
+    @computing()
     def ask(self, formulas: Sequence[str | Formula]) -> list[AnswerList | QueryError]:
         """The answers to each formula, or what is wrong with it."""
         read = [self._read(formula) for formula in formulas]
@@ -57,7 +57,7 @@ class Asking(Asker):
         """Whether scores of all entities are needed: the probability of an answer needs them."""
         return self.method.streamed is None or self.fitted.probability is not None
 
-    @turn()
+    @computing()
     @torch.no_grad()
     def explain(self, formula: str | Formula, entity: str | Sequence[str]) -> Answer:
         """One entity or tuple as an answer, whatever its rank is, with its reasons."""
@@ -81,7 +81,7 @@ class Asking(Asker):
             answers = list(self._answers(rows, scores[0][rows], chances, known, confirmed))
             return self._explained(question, rows, answers)[0]
 
-    @turn()
+    @computing()
     @torch.no_grad()
     def count(self, formula: str | Formula, counting: FittedCount) -> NumberOfAnswers:
         """How many answers a formula with one free variable probably has."""

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from lmpnn_kge.backbones.contract import Backbone
-from lmpnn_kge.device import choose_device
+from lmpnn_kge.device import choose_device, computing
 from lmpnn_kge.errors import ConfigError, QueryError, RunError, choices
 from lmpnn_kge.files import file_hash, relative
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
@@ -50,7 +50,6 @@ from lmpnn_kge.training.provenance import QueriesSource, RunProvenance
 from lmpnn_kge.training.resume import epochs_done, is_finished
 from lmpnn_kge.work.listener import SILENT, Listener
 from lmpnn_kge.work.once import once
-from lmpnn_kge.work.turns import turn
 
 #: Many formulas; a text by itself is not among them, although it is a sequence of texts.
 Formulas = list[str] | list[Formula] | list[str | Formula] | tuple[str | Formula, ...]
@@ -232,13 +231,13 @@ class Run:
         wanted = dataclasses.replace(store, splits={"valid": store.splits.get("valid", {})})
         return renumber_store(wanted, self.vocabulary)[0].queries("valid")
 
-    @turn()
+    @computing()
     def embed(self, formula: str | Formula) -> Tensor:
         """The answer embeddings of a formula, one for each disjunct, [disjuncts, d]."""
         batch = Batch.of([Question.read_single(formula, self.vocabulary)])
         return self.method.embed(batch.pattern, *batch.tensors(self.method.device))[:, 0]
 
-    @turn()
+    @computing()
     def rank(
         self, formula: str | Formula, k: int | None = None, *, method: str | None = None
     ) -> list[tuple[str, float]]:

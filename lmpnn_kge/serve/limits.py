@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from lmpnn_kge.work.turns import AT_ONCE
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -15,10 +17,15 @@ class Limits:
     characters: int = 10_000  # of a question
     lines: int = 10_000  # of a stream of questions
     body: int = 2**20  # bytes of a request
-    at_once: int = os.cpu_count() or 1  # requests that compute at the same time
+    at_once: int = os.cpu_count() or 1  # requests that are answered at the same time
     waiting: int = 128  # requests that wait for those
 
     @property
-    def threads(self) -> int:
-        """The share of the cores that one request needs, because others are answered beside it."""
+    def statement_threads(self) -> int:
+        """The cores for a statement of DuckDB, beside which others run."""
         return max(1, (os.cpu_count() or 1) // self.at_once)
+
+    @property
+    def torch_threads(self) -> int:
+        """The cores for an operation of torch; only so many requests compute at a time."""
+        return max(1, (os.cpu_count() or 1) // min(self.at_once, AT_ONCE))

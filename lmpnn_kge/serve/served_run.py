@@ -42,7 +42,7 @@ class ServedRun:
         self.completer = Completer(run.vocabulary, run.knowledge)
         self.report = RunReport(name, run.folder.path)
         if run.graph is not None:  # loaded now, so that no request has to
-            run.graph.database.engine.use_threads(limits.threads)
+            run.graph.database.engine.use_threads(limits.statement_threads)
 
     def _ready(self, listener: Listener) -> list[str]:
         """The methods that answer, the best first, each fitted or read from the run."""

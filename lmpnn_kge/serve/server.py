@@ -49,7 +49,7 @@ def open_service(
     for name, path in zip(distinct_names(paths), paths, strict=True):
         run = Run.open(path, device=device, table_memory=table_memory)
         runs[name] = ServedRun(name, run, limits, listener)
-    torch.set_num_threads(limits.threads)
+    torch.set_num_threads(limits.torch_threads)
     return Service(runs, limits)
 
 

@@ -16,6 +16,9 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+#: Turns at the same time: while one thread is in a long operation, another can use Python's lock.
+AT_ONCE = 2
+
 #: Seconds after which a turn ends if others wait.
 LONGEST = 0.2
 
@@ -23,9 +26,11 @@ LONGEST = 0.2
 class _Turn:
     """The turn of one thread, or its place in the queue."""
 
-    def __init__(self) -> None:
+    def __init__(self, share: int):
+        self.share = share  # of the AT_ONCE that there are
+        self.end = 0.0  # by time.monotonic, if others wait
         self.begun = threading.Lock()
-        self.begun.acquire()  # until the turn of this thread begins
+        self.begun.acquire()  # until the turn begins
 
 
 class Turns:
@@ -33,18 +38,20 @@ class Turns:
 
     def __init__(self) -> None:
         self._changing = threading.Lock()
-        self._current: _Turn | None = None
-        self._end = 0.0  # of the current turn, if others wait; by time.monotonic
+        self._running: list[_Turn] = []
         self._waiting: deque[_Turn] = deque()
         self._own = threading.local()  # .turn is that of a thread
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Wait for a turn, unless this thread has one."""
+    def turn(self, *, alone: bool = False) -> Iterator[None]:
+        """Wait for a turn, unless this thread has one.
+
+        A thread whose operations use all cores takes its turn alone.
+        """
         if getattr(self._own, "turn", None) is not None:
             yield
             return
-        self._take()
+        self._take(AT_ONCE if alone else 1)
         try:
             yield
         finally:
@@ -53,17 +60,18 @@ class Turns:
     @contextmanager
     def passed(self) -> Iterator[None]:
         """Let others compute while this thread waits for something, if it has a turn."""
-        if getattr(self._own, "turn", None) is None:
+        turn: _Turn | None = getattr(self._own, "turn", None)
+        if turn is None:
             yield
             return
         self._give()
         try:
             yield
         finally:
-            self._take()
+            self._take(turn.share)
 
-    def _take(self) -> None:
-        turn = _Turn()
+    def _take(self, share: int) -> None:
+        turn = _Turn(share)
         with self._changing:
             self._waiting.append(turn)
             self._advance()
@@ -83,19 +91,22 @@ class Turns:
 
     def _leave(self, turn: _Turn) -> None:
         with self._changing:
-            if turn in self._waiting:
-                self._waiting.remove(turn)
-            elif turn is self._current:  # and not a turn that has ended before
-                self._current = None
-                self._advance()
+            for turns in (self._running, self._waiting):
+                if turn in turns:  # and not a turn that has ended before
+                    turns.remove(turn)
+            self._advance()
 
     def _advance(self) -> None:
-        """Let the next turn begin if there is none, or if the current one is over."""
+        """Let the next turns begin, as far as others have left or are over."""
         now = time.monotonic()
-        if self._waiting and (self._current is None or now >= self._end):
-            self._current = self._waiting.popleft()
-            self._end = now + LONGEST
-            self._current.begun.release()
+        while self._waiting:
+            self._running = [turn for turn in self._running if now < turn.end]
+            if sum(turn.share for turn in self._running) + self._waiting[0].share > AT_ONCE:
+                return
+            turn = self._waiting.popleft()
+            turn.end = now + LONGEST
+            self._running.append(turn)
+            turn.begun.release()
 
 
 _turns = Turns()

@@ -24,31 +24,36 @@ def waiting_for(turn: Turns, count: int) -> None:
         threading.Event().wait(0.001)
 
 
-def test_one_thread_computes_at_a_time(patient):
+@pytest.mark.parametrize("alone", [True, False])
+def test_few_threads_compute_at_a_time(patient, alone):
     computing, most = 0, 0
+
+    counting = threading.Lock()
 
     def compute(_: int) -> None:
         nonlocal computing, most
         for _ in range(50):
-            with patient.turn():
-                computing += 1
-                most = max(most, computing)
+            with patient.turn(alone=alone):
+                with counting:
+                    computing += 1
+                    most = max(most, computing)
                 threading.Event().wait(0.0001)  # lets others run, as torch does
-                computing -= 1
+                with counting:
+                    computing -= 1
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(compute, range(8)))
-    assert most == 1
+    assert most == (1 if alone else turns.AT_ONCE)
 
 
 def test_turns_come_in_the_order_in_which_threads_asked(patient):
     order: list[int] = []
 
     def compute(number: int) -> None:
-        with patient.turn():
+        with patient.turn(alone=True):
             order.append(number)
 
-    with ThreadPoolExecutor(4) as pool, patient.turn():
+    with ThreadPoolExecutor(4) as pool, patient.turn(alone=True):
         for number in range(4):
             pool.submit(compute, number)
             waiting_for(patient, number + 1)
@@ -56,10 +61,9 @@ def test_turns_come_in_the_order_in_which_threads_asked(patient):
 
 
 def test_a_turn_inside_a_turn_does_not_wait(patient):
-    with patient.turn(), patient.turn():
-        pass
-    with patient.turn():  # it was given back
-        pass
+    with patient.turn(alone=True), patient.turn():
+        assert len(patient._running) == 1
+    assert not patient._running
 
 
 def test_another_thread_computes_while_one_waits_for_something(patient):
@@ -69,13 +73,13 @@ def test_another_thread_computes_while_one_waits_for_something(patient):
         with patient.turn():
             done.set()
 
-    with patient.turn():
+    with patient.turn(alone=True):
         thread = threading.Thread(target=compute)
         thread.start()
         waiting_for(patient, 1)
         with patient.passed():
             assert done.wait(LONG)
-        assert patient._own.turn is patient._current  # it has its turn again
+        assert patient._running == [patient._own.turn]  # it has its turn again
     thread.join()
 
 
@@ -87,14 +91,12 @@ def test_nobody_waits_long_for_a_long_turn(monkeypatch):
         with shared.turn():
             done.set()
 
-    with shared.turn():
+    with shared.turn(alone=True):
         thread = threading.Thread(target=compute)
         thread.start()
         assert done.wait(LONG)  # although this turn has not been given back
         thread.join()
-    with shared.turn():
-        pass
-    assert shared._current is None
+    assert not shared._running
 
 
 def test_a_thread_that_is_interrupted_while_it_waits_leaves_the_queue(patient, monkeypatch):
@@ -104,18 +106,19 @@ def test_a_thread_that_is_interrupted_while_it_waits_leaves_the_queue(patient, m
                 raise KeyboardInterrupt
             return True
 
-    with patient.turn():
+    class Turn(turns._Turn):
+        begun = property(lambda _: Interrupted(), lambda *_: None)
+
+    with patient.turn(alone=True):
         with ThreadPoolExecutor(1) as pool, monkeypatch.context() as patched:
-            patched.setattr(turns._Turn, "__init__", lambda self: None)
-            patched.setattr(turns._Turn, "begun", Interrupted(), raising=False)
+            patched.setattr(turns, "_Turn", Turn)
             with pytest.raises(KeyboardInterrupt):
-                pool.submit(patient._take).result()
+                pool.submit(patient._take, 1).result()
         assert not patient._waiting
-    with patient.turn():
-        pass
+    assert not patient._running
 
 
 def test_an_error_gives_the_turn_back(patient):
     with pytest.raises(KeyError), patient.turn():
         raise KeyError
-    assert patient._current is None
+    assert not patient._running
