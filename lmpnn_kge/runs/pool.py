@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -60,8 +61,9 @@ class RunPool:
             return self._pool.submit(_call, seconds_left(), function, args, kwargs).result()
         except BrokenProcessPool as error:
             raise RunError(
-                f"a process that answers questions to {self._path} has ended, perhaps for lack of "
-                "memory; open the pool again, with fewer processes"
+                f"a process that answers questions to {self._path} has ended: either memory is "
+                "short, then open the pool with fewer processes, or a script opens it outside of "
+                '`if __name__ == "__main__":`'
             ) from error
 
     def close(self) -> None:
@@ -82,6 +84,7 @@ _run: Run | None = None
 
 def _begin(folder: Path, opening: dict[str, Any], threads: int) -> None:
     global _opening
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the program, which ends its pool
     torch.set_num_threads(threads)
     _opening = partial(Run.open, folder, **opening)
 
