@@ -17,7 +17,7 @@ from lmpnn_kge.graph.formats.labels import Labelled, one_space
 from lmpnn_kge.graph.formats.ntriples_columns import read_plain
 from lmpnn_kge.graph.formats.rdf_xml import check_xml
 from lmpnn_kge.graph.formats.reading import ReadOptions, Report, fault_of
-from lmpnn_kge.graph.formats.streams import most_rows, open_bytes, reading, too_many_rows
+from lmpnn_kge.graph.formats.streams import has_hole, most_rows, open_bytes, reading, too_many_rows
 from lmpnn_kge.graph.numbered import Numbered, Numbering
 from lmpnn_kge.query.iri import SCHEME, name_of
 
@@ -56,7 +56,7 @@ def read(
     _pyoxigraph(file)
     with reading(file), open_file(file):
         pass
-    fast = read_plain(file) if suffix == ".nt" else None
+    fast = read_plain(file) if suffix == ".nt" and not has_hole(file) else None
     if fast is not None:
         plain, rest = fast
         attempt = dataclasses.replace(report, notes=[*report.notes])

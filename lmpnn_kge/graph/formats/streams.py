@@ -70,6 +70,18 @@ def stem_of(file: Path) -> str:
     return inner.stem
 
 
+def has_hole(file: Path) -> bool:
+    """Whether a part of a file was never written; it reads as any number of zeros.
+
+    False where the system does not say.
+    """
+    size = file.stat().st_size
+    if not size or not hasattr(os, "SEEK_HOLE"):
+        return False
+    with file.open("rb") as opened:
+        return os.lseek(opened.fileno(), 0, os.SEEK_HOLE) < size
+
+
 @contextmanager
 def reading(file: Path) -> Iterator[None]:
     """Turn whatever the system says about a file into one line with its name."""

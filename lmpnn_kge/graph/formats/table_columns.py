@@ -16,7 +16,7 @@ import duckdb
 import numpy as np
 
 from lmpnn_kge.graph.formats.reading import FORBIDDEN
-from lmpnn_kge.graph.formats.streams import most_bytes, most_rows, too_many_rows
+from lmpnn_kge.graph.formats.streams import has_hole, most_bytes, most_rows, too_many_rows
 from lmpnn_kge.graph.formats.table_layout import Columns, Layout
 from lmpnn_kge.graph.formats.table_rows import MAX_LINE
 from lmpnn_kge.graph.numbered import Numbered
@@ -61,6 +61,8 @@ def connection(file: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
 
 def read_text(file: Path, layout: Layout) -> Numbered | None:
     """The triples of a text table; None if anything is not as it should be."""
+    if has_hole(file):  # DuckDB would read to its end before it says so
+        return None
     quote = '"' if layout.dialect.quoted else ""
     kinds = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(layout.width))
     source = (
@@ -82,6 +84,8 @@ def read_text(file: Path, layout: Layout) -> Numbered | None:
 
 def read_json_lines(file: Path, keys: list[str], columns: Columns) -> Numbered | None:
     """The triples of JSON objects, one per line; None if anything is not as it should be."""
+    if has_hole(file):
+        return None
     values: dict[str, Any] = {"file": pattern(file)}
     parts = []
     for alias, place in (("h", columns.head), ("r", columns.relation), ("t", columns.tail)):

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import shutil
 import sys
 
@@ -161,3 +162,15 @@ def test_a_hole_of_a_terabyte_is_refused(tmp_path):
     os.truncate(tmp_path / "graph" / "entity_ids.del", 1 << 40)
     with pytest.raises(DatasetError, match=r"entity_ids.del line \d+ is longer than"):
         KnowledgeGraph.open(tmp_path / "graph")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files with holes take room there")
+@pytest.mark.parametrize("ending", ROWS)
+def test_triples_with_a_hole_of_a_terabyte_after_them_are_refused(tmp_path, ending):
+    if ending in ("nt", "ttl"):
+        pytest.importorskip("pyoxigraph")
+    file = tmp_path / f"a.{ending}"
+    file.write_bytes(ROWS[ending])
+    os.truncate(file, 1 << 40)
+    with pytest.raises(DatasetError, match=re.escape(file.name)):
+        KnowledgeGraph.open(file)
