@@ -45,6 +45,7 @@ _LOOK_OF = {
     Status.DENIED: "denied",
     Status.NO_PATH: "no-path",
     Status.DENIED_PATH: "denied",
+    Status.OPEN_PATH: "denied",
     Status.FALSE: "denied",
 }
 

@@ -45,12 +45,14 @@ class Witness:
     """An entity for each variable that a formula asks for, or that one of its disjuncts binds.
 
     paths has for each denied group the probability that its path exists nevertheless: 1 if such a
-    path is known, None if only the known edges were searched and there is none.
+    path is known, None if only the known edges were searched and there is none. open_paths are the
+    numbers of the groups that hold by the known edges, but only while other edges are missing.
     """
 
     disjunct: Conjunct
     values: Mapping[Variable, int]
     paths: tuple[float | None, ...] | None = None
+    open_paths: frozenset[int] = frozenset()
 
 
 def explain(
@@ -98,8 +100,8 @@ class _Filled:
             {term: self._name(term) for term in (*disjunct.free, *disjunct.bound, *disjunct.terms)},
             tuple(self._check(literal, facts) for literal in disjunct.literals),
             tuple(
-                self._check_group(group, chance)
-                for group, chance in zip(disjunct.groups, paths, strict=True)
+                self._check_group(number, group, chance)
+                for number, (group, chance) in enumerate(zip(disjunct.groups, paths, strict=True))
             ),
         )
 
@@ -125,10 +127,12 @@ class _Filled:
         status = _status(facts[edge], negated=literal.negated)
         return CheckedAtom(literal, relation, head, tail, status, facts[edge].probability)
 
-    def _check_group(self, group: Conjunct, chance: float | None) -> CheckedGroup:
+    def _check_group(self, number: int, group: Conjunct, chance: float | None) -> CheckedGroup:
         outside = [term for term in group.terms if term not in group.bound]
         labels: dict[Term, Term] = {term: Constant(self._name(term).label) for term in outside}
-        status = Status.DENIED_PATH if chance == 1 else Status.NO_PATH
+        status = Status.OPEN_PATH if number in self.witness.open_paths else Status.NO_PATH
+        if chance == 1:
+            status = Status.DENIED_PATH
         filled = self._with_relation_labels(substitute(group, labels))
         return CheckedGroup(group, filled, status, None if chance == 1 else chance)
 

@@ -35,6 +35,7 @@ class Status(Enum):
     DENIED = "known but denied"  # a negated atom, and its edge is known
     NO_PATH = "no path is known"
     DENIED_PATH = "path known but denied"
+    OPEN_PATH = "path known but denied, unless an edge is missing"
     TRUE = "true"  # an equality or inequality
     FALSE = "false"
 
@@ -213,7 +214,7 @@ def _truth(status: Status, probability: float | None) -> float:
         case Status.PREDICTED:
             assert probability is not None
             return probability
-        case Status.NOT_KNOWN | Status.NO_PATH:
+        case Status.NOT_KNOWN | Status.NO_PATH | Status.OPEN_PATH:
             return 1.0 - (probability or 0.0)
         case _:
             return 0.0

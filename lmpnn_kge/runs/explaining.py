@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from lmpnn_kge.errors import QueryError
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.query.explain import Witness, explain
-from lmpnn_kge.query.formula import Formula
+from lmpnn_kge.query.formula import FREE, Constant, Formula, Term, has_negation
+from lmpnn_kge.query.normal_form import Conjunct, normalise, substitute
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.query.reason import Reason
+from lmpnn_kge.query.reason import Reason, formula_of
 from lmpnn_kge.runs.knowledge import AnswerRows, Knowledge
 from lmpnn_kge.search.edges import EdgeProbability
 from lmpnn_kge.search.solve import Solver
@@ -61,7 +63,33 @@ class Explaining:
         constants, relations = self.vocabulary.resolve(pattern)
         columns = torch.from_numpy(constants).to(device), torch.from_numpy(relations).to(device)
         rows = torch.tensor(answers, device=device)
-        return find_witnesses(self.solver, pattern, *columns, rows, count)
+        found = find_witnesses(self.solver, pattern, *columns, rows, count)
+        return [[self._with_open_paths(witness) for witness in several] for several in found]
+
+    def _with_open_paths(self, witness: Witness) -> Witness:
+        """A witness with the denied groups that hold by the known edges because others are missing.
+
+        Search is never certain of a group that denies something itself.
+        """
+        groups = enumerate(witness.disjunct.groups)
+        holding = (number for number, group in groups if self._holds_by_denial(group, witness))
+        return replace(witness, open_paths=frozenset(holding))
+
+    def _holds_by_denial(self, group: Conjunct, witness: Witness) -> bool:
+        rows = {
+            v: r for v, r in witness.values.items() if v in group.terms and v not in group.bound
+        }
+        if not rows or not has_negation(formula_of(group)):
+            return False
+        asked = next(iter(rows))  # the others become constants
+        ids = self.vocabulary.entity_ids
+        names: dict[Term, Term] = {v: Constant(ids[row]) for v, row in rows.items()}
+        filled = formula_of(substitute(group, {**names, asked: FREE}))
+        try:
+            normalise(filled)
+        except QueryError:  # parts of it that are not connected cannot be asked together
+            return False
+        return bool(self.knowledge.witnesses(filled, [rows[asked]], 1)[0])
 
     def _holds(self, edges: Ints) -> npt.NDArray[np.bool_]:
         heads, relations, tails = torch.from_numpy(edges).to(self.solver.truth.device).unbind(1)

@@ -8,10 +8,10 @@ import math
 
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from lmpnn_kge import QueryError, Run, RunError
+from lmpnn_kge import QueryError, Run, RunError, parse
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.query.normal_form import normalise
 from lmpnn_kge.query.reason import Status
@@ -89,6 +89,8 @@ def edges(run):
 
 
 @given(formula=any_formula)
+@example(formula=parse("!(? = ?x & !friend_of(?, ?x))"))
+@example(formula=parse("known_in(?, ?y) & !(friend_of(?, ?x) & !mentor_of(?x, ?))"))
 @settings(max_examples=60, deadline=None)
 def test_every_reason_is_right(run, train_edges, edges, formula):
     try:

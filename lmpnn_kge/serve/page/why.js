@@ -21,6 +21,7 @@ const LOOK_OF = {
   'known but denied': 'denied',
   'no path is known': 'no-path',
   'path known but denied': 'denied',
+  'path known but denied, unless an edge is missing': 'denied',
   false: 'denied',
 };
 
