@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from lmpnn_kge.errors import QueryError
+from lmpnn_kge.errors import QueryError, StoppedError, TimeLimitError
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.query.explain import Witness, explain
 from lmpnn_kge.query.formula import FREE, Constant, Formula, Term, has_negation
@@ -76,9 +76,12 @@ class Explaining:
         return replace(witness, open_paths=frozenset(holding))
 
     def _holds_by_denial(self, group: Conjunct, witness: Witness) -> bool:
-        rows = {
-            v: r for v, r in witness.values.items() if v in group.terms and v not in group.bound
-        }
+        """Whether a denied group that denies something itself holds by the known edges.
+
+        False if the graph cannot say.
+        """
+        outside = set(group.terms) - set(group.bound)
+        rows = {variable: row for variable, row in witness.values.items() if variable in outside}
         if not rows or not has_negation(formula_of(group)):
             return False
         asked = next(iter(rows))  # the others become constants
@@ -87,9 +90,11 @@ class Explaining:
         filled = formula_of(substitute(group, {**names, asked: FREE}))
         try:
             normalise(filled)
-        except QueryError:  # parts of it that are not connected cannot be asked together
+            return bool(self.knowledge.witnesses(filled, [rows[asked]], 1)[0])
+        except (TimeLimitError, StoppedError):
+            raise
+        except QueryError:  # its parts are not connected, or there are too many entities to try
             return False
-        return bool(self.knowledge.witnesses(filled, [rows[asked]], 1)[0])
 
     def _holds(self, edges: Ints) -> npt.NDArray[np.bool_]:
         heads, relations, tails = torch.from_numpy(edges).to(self.solver.truth.device).unbind(1)
