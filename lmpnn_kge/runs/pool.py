@@ -26,12 +26,12 @@ T = TypeVar("T")
 class RunPool:
     """A run that several processes have opened; any number of threads can use it at the same time.
 
-    The threads of one process compute one after the other, those of a pool as many at once as it
-    has processes. Each process takes the time to open the run, and the memory for it.
+    The threads of one process compute in turns; with a pool, all of its processes compute at once.
+    Each process takes the time to open the run, and the memory for it.
     """
 
     def __init__(self, folder: str | Path, processes: int | None = None, **opening: Any):
-        """Open a run folder in so many processes, by default one for each core.
+        """Open a run folder in several processes, by default one for each core.
 
         The other arguments are those of `Run.open`.
         """

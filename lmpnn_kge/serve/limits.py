@@ -27,5 +27,5 @@ class Limits:
 
     @property
     def torch_threads(self) -> int:
-        """The cores for an operation of torch; only so many requests compute at a time."""
+        """The cores for an operation of torch; at most AT_ONCE requests compute at a time."""
         return max(1, (os.cpu_count() or 1) // min(self.at_once, AT_ONCE))

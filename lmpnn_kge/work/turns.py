@@ -5,7 +5,7 @@ Threads that compute side by side wake one another for each of them, which takes
 operations: 16 threads answered a third as many questions per second as one.
 
 A turn saves time and nothing else. Whatever is right with turns is right without them: a turn that
-takes long ends while its thread goes on computing, so that nobody waits for a long question.
+takes long ends while its thread continues to compute, so that nobody waits for a long question.
 """
 
 from __future__ import annotations
