@@ -132,7 +132,7 @@ def test_the_error_of_work_that_nobody_waits_for_is_not_reported(caplog):
         run_alone(workers.run(gone, fail))
     workers.close()
     gc.collect()  # asyncio reports an error that nobody has looked at when it is forgotten
-    assert not caplog.records
+    assert "nobody wants to know" not in caplog.text
 
 
 def test_a_question_that_takes_too_long_is_answered_with_504(run):
