@@ -1,7 +1,7 @@
 """DuckDB as the engine, in this process.
 
-Any number of threads can ask at the same time. All of them read the tables `triples` and
-`entities`, which never change. The tables of a call are temporary: they belong to the session of
+Any number of threads can ask at the same time. All of them read the tables `entities` and
+`triples`, which never change. The tables of a call are temporary: they belong to the session of
 the call, and no other call sees them.
 """
 
@@ -26,6 +26,7 @@ from lmpnn_kge.graph.memory import memory_limit
 from lmpnn_kge.graph.reach import reachable
 from lmpnn_kge.graph.spill import spill_folder
 from lmpnn_kge.work.deadline import check_time, interrupting
+from lmpnn_kge.work.once import once
 from lmpnn_kge.work.turns import passed
 
 #: Relations that are listed in a statement.
@@ -42,37 +43,44 @@ class DuckDB:
     """A graph in memory, with an index of its edges. Large results go to a temporary folder.
 
     triples [n, 3] has every triple once, sorted; level [n] is the number of the split it belongs
-    to. memory is a size such as "8GB", by default half of the machine's.
+    to. memory is a size such as "8GB", by default half of the machine's. DuckDB is started and gets
+    the edges when a statement needs them; most single questions are answered from the index.
     """
 
     def __init__(
         self, triples: Ints, level: Ints, entities: int, relations: int, memory: str | None = None
     ):
-        self.memory = f"{memory_limit(memory):,} MB"
-        self.connection = duckdb.connect()
-        # We order the joins: DuckDB badly underestimates how many rows a join of many edges has.
-        self.connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
-        self.connection.execute(f"SET memory_limit = '{memory_limit(memory)}MB'")
-        self._spill()
-        # DuckDB skips blocks that lack the relations of queries, because the edges are sorted.
+        self.megabytes = memory_limit(memory)
         self.adjacency = Adjacency.of(triples, level, entities, relations)
-        tables: dict[str, Columns] = {
-            "triples": self.adjacency.columns(),
-            "entities": {"e": np.arange(entities)},
-        }
-        for name, columns in tables.items():
-            _Session(self.connection).create(f"TABLE {name}", columns)
         self._idle: deque[_Session] = deque()  # of calls that have ended; a deque has its own lock
 
-    def _spill(self) -> None:
+    @once
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """To a database with the table `entities`."""
+        connection = duckdb.connect()
+        # We order the joins: DuckDB badly underestimates how many rows a join of many edges has.
+        connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+        connection.execute(f"SET memory_limit = '{self.megabytes}MB'")
+        self._spill(connection)
+        _Session(connection).create("TABLE entities", {"e": np.arange(self.adjacency.entities)})
+        return connection
+
+    @once
+    def _triples(self) -> str:
+        """The name of the table of all edges."""
+        # DuckDB skips blocks that lack the relations of queries, because the edges are sorted.
+        _Session(self.connection.cursor()).create("TABLE triples", self.adjacency.columns())
+        return "triples"
+
+    def _spill(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Let large results go to a folder that is removed with this object."""
         cleanup = ExitStack()
         weakref.finalize(self, cleanup.close)
         folder = spill_folder(cleanup)
-        self.connection.execute("SET temp_directory = $1", [str(folder or "")])
+        connection.execute("SET temp_directory = $1", [str(folder or "")])
         if folder is not None:  # a formula can need any amount; it must not fill the disk
             most = shutil.disk_usage(folder).free // 2
-            self.connection.execute(f"SET max_temp_directory_size = '{most}B'")
+            connection.execute(f"SET max_temp_directory_size = '{most}B'")
 
     @contextmanager
     def _session(self) -> Iterator[_Session]:
@@ -116,7 +124,7 @@ class DuckDB:
             else:
                 session.create("TEMP TABLE queries", task.queries)
             if reached is None:
-                edges = task.edges("triples") + _among(task)
+                edges = task.edges(self._triples) + _among(task)
             else:
                 session.create("TEMP TABLE reached", reached)
                 edges = task.edges("reached")
@@ -125,8 +133,8 @@ class DuckDB:
                 yield session, f"WITH {queries}edges AS NOT MATERIALIZED ({edges}), {steps}"
             except duckdb.OutOfMemoryException as error:
                 raise QueryError(
-                    f"the formula needs more than {self.memory} of memory and half of the free "
-                    "space for temporary files; simplify it, or allow more with --memory SIZE"
+                    f"the formula needs more than {self.megabytes:,} MB of memory and half of the "
+                    "free space for temporary files; simplify it, or allow more with --memory SIZE"
                 ) from error
 
     def _reached(self, task: Task) -> Columns | None:

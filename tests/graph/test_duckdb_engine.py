@@ -11,6 +11,7 @@ from lmpnn_kge.errors import QueryError
 from lmpnn_kge.graph import duckdb_engine, memory
 from lmpnn_kge.graph.duckdb_engine import DuckDB
 from lmpnn_kge.graph.engine import EngineOptions, Task
+from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.memory import machine_memory, memory_limit
 
 #: Nine million pairs of entities, which 60 MB cannot hold.
@@ -56,12 +57,19 @@ def test_what_a_killed_process_left_is_removed_and_what_others_use_is_not(tempor
     left = temporary / f".lmpnn-kge-results.{process.pid}-0123abcd.partial"
     left.mkdir()
     (left / "block").touch()
-    first = engine(2)
-    second = engine(2)
+    first, second = engine(2), engine(2)
+    assert count_pairs(first) == count_pairs(second) == 4
     assert not left.exists()
     assert len(list(temporary.iterdir())) == 2
-    assert first.run(Task("WITH a AS (SELECT 7 AS n) SELECT n FROM a", [], 1, {}, {}, 0))["n"] == 7
-    del second
+
+
+def test_duckdb_starts_with_the_first_question_that_needs_a_statement(toy_dataset):
+    graph = KnowledgeGraph.open(toy_dataset)
+    started = vars(graph.database.engine)
+    graph.answer("friend_of(person/sven_ekdal, ?)")
+    assert "connection" not in started
+    graph.answer("friend_of(?, ?x) & friend_of(?x, ?y) & friend_of(?y, ?)")  # a cycle
+    assert "connection" in started
 
 
 def test_the_limit_is_half_of_the_machine(monkeypatch):
