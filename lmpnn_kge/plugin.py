@@ -15,6 +15,7 @@ from lmpnn_kge.backbones.kernels import (
     euclidean,
     matmul_by_relation,
     minkowski,
+    take_rows,
 )
 from lmpnn_kge.backbones.libkge.model import LibkgeModel
 from lmpnn_kge.backbones.messages import EQUAL, ScoreType
@@ -47,6 +48,7 @@ __all__ = [
     "minkowski",
     "read_libkge",
     "read_safetensors",
+    "take_rows",
 ]
 
 _LAZY = {

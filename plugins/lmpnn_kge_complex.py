@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmpnn_kge.plugin import Backbone, BackboneError, ScoreType, complex_product, hookimpl
+from lmpnn_kge.plugin import (
+    Backbone,
+    BackboneError,
+    ScoreType,
+    complex_product,
+    hookimpl,
+    take_rows,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,7 +24,7 @@ class ComplEx(Backbone):
     libkge_models = ("ComplEx",)
 
     def forward(self, heads: Tensor, relations: Tensor) -> Tensor:
-        return complex_product(heads, self.relations[relations])
+        return complex_product(heads, take_rows(self.relations, relations))
 
     @staticmethod
     def invert(relations: Tensor) -> Tensor:

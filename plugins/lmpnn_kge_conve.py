@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
-from lmpnn_kge.plugin import Backbone, BackboneError, ScoreType, hookimpl
+from lmpnn_kge.plugin import Backbone, BackboneError, ScoreType, hookimpl, take_rows
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -38,7 +38,7 @@ class ConvE(Backbone):
         import torch
         from torch.nn import functional
 
-        image = torch.cat([heads[:, 1:], self.relations[relations][:, 1:]], dim=1)
+        image = torch.cat([heads[:, 1:], take_rows(self.relations, relations)[:, 1:]], dim=1)
         width = (self.dim - 1) // self.height
         image = image.view(len(heads), 1, 2 * self.height, width)  # h above r
         features = functional.conv2d(

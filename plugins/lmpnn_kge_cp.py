@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmpnn_kge.plugin import Backbone, BackboneError, ScoreType, hookimpl
+from lmpnn_kge.plugin import Backbone, BackboneError, ScoreType, hookimpl, take_rows
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,7 +23,7 @@ class CP(Backbone):
     def forward(self, heads: Tensor, relations: Tensor) -> Tensor:
         import torch
 
-        rows = self.relations[relations]  # [n, d / 2]
+        rows = take_rows(self.relations, relations)  # [n, d / 2]
         as_head, as_tail = heads.chunk(2, dim=-1)
         estimate = as_head * rows
         zeros = torch.zeros_like(estimate)

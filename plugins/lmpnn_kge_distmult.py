@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmpnn_kge.plugin import Backbone, ScoreType, hookimpl
+from lmpnn_kge.plugin import Backbone, ScoreType, hookimpl, take_rows
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,7 +17,7 @@ class DistMult(Backbone):
     libkge_models = ("DistMult",)
 
     def forward(self, heads: Tensor, relations: Tensor) -> Tensor:
-        return heads * self.relations[relations]
+        return heads * take_rows(self.relations, relations)
 
     @staticmethod
     def invert(relations: Tensor) -> Tensor:

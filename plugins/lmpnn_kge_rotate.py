@@ -12,6 +12,7 @@ from lmpnn_kge.plugin import (
     complex_product,
     euclidean,
     hookimpl,
+    take_rows,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class RotatE(Backbone):
     def forward(self, heads: Tensor, relations: Tensor) -> Tensor:
         import torch
 
-        angles = self.relations[relations]  # [n, d / 2]
+        angles = take_rows(self.relations, relations)  # [n, d / 2]
         return complex_product(heads, torch.cat([angles.cos(), angles.sin()], dim=-1))
 
     @staticmethod

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmpnn_kge.plugin import Backbone, BackboneError, ScoreType, hookimpl
+from lmpnn_kge.plugin import Backbone, BackboneError, ScoreType, hookimpl, take_rows
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,7 +21,7 @@ class SimplE(Backbone):
     libkge_models = ("SimplE",)
 
     def forward(self, heads: Tensor, relations: Tensor) -> Tensor:
-        return _swap_halves(heads * self.relations[relations]) / 2
+        return _swap_halves(heads * take_rows(self.relations, relations)) / 2
 
     @staticmethod
     def invert(relations: Tensor) -> Tensor:

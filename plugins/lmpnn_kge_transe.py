@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lmpnn_kge.plugin import Backbone, BackboneError, ScoreType, euclidean, hookimpl, minkowski
+from lmpnn_kge.plugin import (
+    Backbone,
+    BackboneError,
+    ScoreType,
+    euclidean,
+    hookimpl,
+    minkowski,
+    take_rows,
+)
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -29,7 +37,7 @@ class TransE(Backbone):
             raise BackboneError(f"p of TransE must be above 0, not {self.p}")
 
     def forward(self, heads: Tensor, relations: Tensor) -> Tensor:
-        return heads + self.relations[relations]
+        return heads + take_rows(self.relations, relations)
 
     @staticmethod
     def invert(relations: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lmpnn_kge.plugin import Backbone, BackboneError, ScoreType, hookimpl
+from lmpnn_kge.plugin import Backbone, BackboneError, ScoreType, hookimpl, take_rows
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -63,7 +63,7 @@ class Transformer(Backbone):
         import torch
 
         cls, head_type, relation_type = self.tokens
-        rows = self.relations[relations] + relation_type
+        rows = take_rows(self.relations, relations) + relation_type
         x = torch.stack([cls.expand_as(heads), heads + head_type, rows], dim=1)  # [n, 3, d]
         for tensors in zip(*(getattr(self, name) for name in LAYER), strict=True):
             x = self._layer(x, dict(zip(LAYER, tensors, strict=True)))
