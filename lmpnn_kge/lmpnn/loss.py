@@ -32,37 +32,36 @@ def contrastive_loss(
     query's positive is removed from its negatives. known [2, m] are the rows and columns of answers
     in [n, K], all of which count as positives.
     """
-    unit = F.normalize(z, dim=-1).to(entities.dtype)
+    # Divided by T here, [q, n, d], and not in the scores, [q, n, K]: products with it are logits.
+    unit = (F.normalize(z, dim=-1) / temperature).to(entities.dtype)
     answers = entities.index_select(0, positives)  # [n, d]
-    positive = (unit * answers).sum(-1).amax(0).float() / temperature  # [n]
+    positive = (unit * answers).sum(-1).amax(0).float()  # [n]
     independent = negatives is not None and negatives.dim() == 2
     if independent:
-        scores = torch.einsum("qnd,nkd->qnk", unit, entities[negatives])
+        logits = torch.einsum("qnd,nkd->qnk", unit, entities[negatives])
     else:
         noise = entities if negatives is None else entities.index_select(0, negatives)  # [K, d]
-        scores = unit @ noise.T
+        logits = unit @ noise.T
     # Copied because `noise_and_truths` overwrites what the gradient of amax needs.
-    nearest = scores.squeeze(0) if len(scores) == 1 else scores.amax(0).clone()  # [n, K]
+    nearest = logits.squeeze(0) if len(logits) == 1 else logits.amax(0).clone()  # [n, K]
     if known is not None:
-        return _loss_of_all(nearest, positive, known[0], known[1], temperature)
+        return _loss_of_all(nearest, positive, known[0], known[1])
     if independent:
-        noise = (nearest.float() / temperature).logsumexp(1)
+        noise = nearest.float().logsumexp(1)
     else:
         own = columns_of(positives, negatives, len(entities))
         rows = torch.arange(len(own), device=own.device)
         last = nearest.shape[1] - 1
-        noise, _ = noise_and_truths(nearest, rows, own.clamp(max=last), temperature, own <= last)
+        noise, _ = noise_and_truths(nearest, rows, own.clamp(max=last), own <= last)
     return F.softplus(noise - positive).mean()
 
 
-def _loss_of_all(
-    scores: Tensor, positive: Tensor, rows: Tensor, columns: Tensor, temperature: float
-) -> Tensor:
+def _loss_of_all(logits: Tensor, positive: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """The loss with several positives: a query's mean over its drawn and its known answers.
 
     All positives of a query share one logsumexp, because none of them is a negative.
     """
-    noise, truths = noise_and_truths(scores, rows, columns, temperature)
+    noise, truths = noise_and_truths(logits, rows, columns)
     drawn = F.softplus(noise - positive)
     others = F.softplus(noise[rows] - truths)
     count = torch.ones_like(drawn).index_add(0, rows, torch.ones_like(others))

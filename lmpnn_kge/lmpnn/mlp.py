@@ -29,8 +29,14 @@ class Mlp(nn.Module):
             for parameter in self.layers[-1].parameters():
                 nn.init.zeros_(parameter)
 
-    def forward(self, x: Tensor) -> Tensor:
-        parameters = list(self.layers.parameters())
+    def forward(self, x: Tensor, shift: Tensor | None = None) -> Tensor:
+        """The MLP of rows x [n, d], to each of which a vector is added: the shift [d].
+
+        It goes into the first bias: if only the shift is learnt, rows need no gradient.
+        """
+        parameters: list[Tensor] = list(self.layers.parameters())
+        if shift is not None:
+            parameters[1] = torch.addmv(parameters[1], parameters[0], shift)
         on_cpu = x.device.type == "cpu" and not torch.compiler.is_compiling()
         if on_cpu and self.dtype == torch.bfloat16:
             arguments = (self.chunk, torch.is_grad_enabled(), x, *parameters)
@@ -39,7 +45,9 @@ class Mlp(nn.Module):
             lower = [parameter.to(self.dtype) for parameter in parameters]
             parts = x.to(self.dtype).split(self.chunk if on_cpu else len(x))
             y = torch.cat([_apply(lower, part) for part in parts])
-        return x + y if self.residual else y.to(x.dtype)
+        if not self.residual:
+            return y.to(x.dtype)
+        return x + y if shift is None else x + y + shift
 
 
 def _apply(parameters: Sequence[Tensor], x: Tensor) -> Tensor:
@@ -93,7 +101,8 @@ class _Bf16Mlp(torch.autograd.Function):
             for layer in reversed(range(depth)):
                 add(2 * layer, grad.T @ inputs[layer])
                 add(2 * layer + 1, grad.sum(0))
-                grad = grad @ weights[layer]
+                if layer or ctx.needs_input_grad[2]:
+                    grad = grad @ weights[layer]
                 if layer:
                     bits = grad.view(torch.int16)
                     torch.ops.aten.threshold_backward.grad_input(
@@ -101,4 +110,5 @@ class _Bf16Mlp(torch.autograd.Function):
                     )
             lower.insert(0, grad)
         parameters = (totals[index] for index in range(2 * depth))
-        return None, None, torch.cat(lower).float(), *parameters
+        rows = torch.cat(lower).float() if ctx.needs_input_grad[2] else None
+        return None, None, rows, *parameters

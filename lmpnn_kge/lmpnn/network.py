@@ -66,7 +66,7 @@ class Lmpnn(nn.Module):
         states = [self._input(term, constants, rows) for term in wiring.inputs]  # z(0), [n, d] each
         for layer in wiring.layers:
             check_time()
-            sums = [self.epsilon * states[node] for node in layer.states]  # ε z_n
+            sums, shift = self._own(wiring, layer, states)
             hoisted = self._hoist(layer, states, sums)
             arriving: dict[int, list[Tensor]] = {}  # by target
             for message, rho in self._messages(layer, states, columns, hoisted):
@@ -75,14 +75,31 @@ class Lmpnn(nn.Module):
                 for rho in messages if self.attention is None else self.attention(messages):
                     sums[target] = sums[target] + rho
             kept = [states[node] for node in layer.kept]
-            states = [*self._update(sums, columns, hoisted), *kept]
+            states = [*self._update(sums, shift, columns, hoisted), *kept]
         return states[0]
 
     def _input(self, term: InputNode, constants: Tensor, rows: Tensor | None) -> Tensor:
         if isinstance(term, int):
             ids = constants[:, term]
             return self.backbone.rows(ids) if rows is None else take_rows(rows, ids)
-        return (self.free if term == "free" else self.bound).expand(len(constants), -1)
+        return self._variable(term).expand(len(constants), -1)
+
+    def _variable(self, term: InputNode) -> Tensor:
+        return self.free if term == "free" else self.bound
+
+    def _own(
+        self, wiring: Wiring, layer: Layer, states: Sequence[Tensor]
+    ) -> tuple[list[Tensor], Tensor | None]:
+        """ε z_n of each node [n, d], to which messages are added; and a vector for the MLP to add.
+
+        The only node of a network of one layer has the same ε z_n in all queries. As a vector, it
+        leaves sums of messages from constants, which need no gradient.
+        """
+        if len(wiring.layers) > 1:
+            return [self.epsilon * states[node] for node in layer.states], None
+        (node,) = layer.states
+        own = self.epsilon * self._variable(wiring.inputs[node])
+        return [torch.zeros_like(own).expand(states[node].shape)], own
 
     def _hoist(
         self, layer: Layer, states: Sequence[Tensor], sums: list[Tensor]
@@ -143,10 +160,14 @@ class Lmpnn(nn.Module):
         return -estimates if self.negation is None else -self.negation * estimates
 
     def _update(
-        self, sums: list[Tensor], columns: Tensor, hoisted: Mapping[int, Message]
+        self,
+        sums: list[Tensor],
+        shift: Tensor | None,
+        columns: Tensor,
+        hoisted: Mapping[int, Message],
     ) -> list[Tensor]:
         """MLP(sum) of every node in one call; of a hoisted sum, each query gets its own row."""
-        states = list(self.mlp(_joined(sums)).split([len(total) for total in sums]))
+        states = list(self.mlp(_joined(sums), shift).split([len(total) for total in sums]))
         for node, message in hoisted.items():
             assert message.relation is not None
             states[node] = F.embedding(columns[message.relation], states[node])

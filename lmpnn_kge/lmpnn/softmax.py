@@ -16,9 +16,6 @@ from torch import Tensor
 #: Scores in a block: as many as the caches of a CPU hold; more on a GPU, which has the memory.
 CPU_BLOCK, BLOCK = 2**20, 2**26
 
-#: Scores that fit the cache of one core of a CPU.
-CACHED = 2**17
-
 
 def cross_entropy(
     estimates: Tensor,
@@ -65,75 +62,42 @@ def columns_of(ids: Tensor, columns: Tensor | None, entities: int) -> Tensor:
 
 
 def noise_and_truths(
-    scores: Tensor,
-    rows: Tensor,
-    columns: Tensor,
-    temperature: float,
-    hidden: Tensor | None = None,
+    logits: Tensor, rows: Tensor, columns: Tensor, hidden: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """logsumexp of the logits scores / temperature [n, K] without some of them, and those, [m].
+    """logsumexp of logits [n, K] without some of them, [n], and those, [m].
 
     The logits at the distinct pairs (rows_j, columns_j) are left out, or only those that are hidden
-    [m]; the gradient of a truth is then not used. Overwrites the scores.
+    [m]; the gradient of a truth is then not used. Overwrites what is left out.
     """
-    arguments = (scores, rows, columns, temperature, hidden)
+    arguments = (logits, rows, columns, hidden)
     both: tuple[Tensor, Tensor] = _Noise.apply(*arguments)  # type: ignore[no-untyped-call]
     return both
 
 
 class _Noise(torch.autograd.Function):
-    """The scores become the softmax, in blocks: a CPU then makes most passes within its cache."""
+    """The logsumexp is read off the softmax, which is its gradient, and so needs no own passes."""
 
     @staticmethod
     def forward(
-        ctx: Any,
-        scores: Tensor,
-        rows: Tensor,
-        columns: Tensor,
-        temperature: float,
-        hidden: Tensor | None,
+        ctx: Any, logits: Tensor, rows: Tensor, columns: Tensor, hidden: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        truths = scores[rows, columns]
+        truths = logits[rows, columns]
         left_out = torch.full_like(truths, -torch.inf)
-        scores[rows, columns] = left_out if hidden is None else left_out.where(hidden, truths)
-        blocks = scores.split(_block_rows(scores))
-        noise = torch.cat([_softmax_(block, temperature) for block in blocks])
-        ctx.save_for_backward(scores, rows, columns, hidden)
-        ctx.temperature = temperature
-        return noise, truths.float() / temperature
+        logits[rows, columns] = left_out if hidden is None else left_out.where(hidden, truths)
+        softmax = logits.softmax(1)
+        top, largest = logits.amax(1).float(), softmax.amax(1).float()  # exp(top − noise) = largest
+        ctx.save_for_backward(softmax, rows, columns, hidden)
+        # If all logits of a query are left out, its softmax is not a number.
+        return torch.where(top == -torch.inf, top, top - largest.log()), truths.float()
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         softmax, rows, columns, hidden = ctx.saved_tensors
-        grad, size = torch.empty_like(softmax), _block_rows(softmax)
-        for out, *block in zip(*(t.split(size) for t in (grad, softmax, grads[0])), strict=True):
-            out.copy_(block[0].float().mul(block[1][:, None]).div_(ctx.temperature))
-        # Assigned, not added: if all logits of a query are left out, its softmax is not a number.
-        truths = (grads[1] / ctx.temperature).to(grad.dtype)
+        grad = softmax * grads[0][:, None].to(softmax.dtype)
+        # Assigned, not added: what was left out has no softmax if all logits of a query were.
+        truths = grads[1].to(grad.dtype)
         grad[rows, columns] = truths if hidden is None else grad[rows, columns].where(~hidden, 0)
-        return grad, None, None, None, None
-
-
-def _softmax_(scores: Tensor, temperature: float) -> Tensor:
-    """Turn scores [n, K] into the softmax of their logits, and return the logsumexp of these."""
-    if scores.dtype == torch.float32:
-        logits = scores / temperature
-        noise = logits.logsumexp(1)
-        scores.copy_(logits.sub_(noise[:, None]).exp_())
-        return noise
-    # torch's softmax is twice as fast, and exact enough if it is rounded. Its largest number is
-    # exp(top − noise).
-    logits = scores.float().div_(temperature)
-    top, softmax = logits.amax(1), logits.softmax(1)
-    scores.copy_(softmax)
-    return torch.where(top == -torch.inf, top, top - softmax.amax(1).log())
-
-
-def _block_rows(scores: Tensor) -> int:
-    """The rows of scores [n, K] to work on at once."""
-    if scores.device.type != "cpu":
-        return max(1, len(scores))
-    return max(1, CACHED // scores.shape[1])
+        return grad, None, None, None
 
 
 class _CrossEntropy(torch.autograd.Function):

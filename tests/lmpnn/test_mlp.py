@@ -44,3 +44,24 @@ def test_without_gradients_the_bits_are_the_same():
     x = torch.randn(5, 6)
     with torch.inference_mode():
         assert torch.equal(mlp(x), plain(mlp, x))
+
+
+@pytest.mark.parametrize("residual", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "error"), [(torch.float32, 1e-5), (torch.bfloat16, 0.02)], ids=["fp32", "bf16"]
+)
+def test_a_shift_is_the_same_as_adding_it_to_every_row(dtype, error, residual):
+    torch.manual_seed(0)
+    mlp = Mlp([6, 40, 6], dtype, residual=residual)
+    for parameter in mlp.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    x, shift, weights = torch.randn(11, 6), torch.randn(6).requires_grad_(), torch.randn(11, 6)
+    found = []
+    for forward in (lambda: mlp(x, shift), lambda: mlp(x + shift)):
+        mlp.zero_grad()
+        shift.grad = None
+        y = forward()
+        (weights * y).sum().backward()
+        found.append([y.detach(), shift.grad, *(p.grad for p in mlp.parameters())])
+    for ours, expected in zip(*found, strict=True):
+        assert torch.allclose(ours, expected, rtol=error, atol=error * expected.abs().max())
