@@ -49,7 +49,7 @@ class Assignments:
     def truth(self, disjunct, values):
         conjunct = scoped(disjunct)
         items = [*conjunct.literals, *conjunct.groups]
-        return self.by_hand.both([self.by_hand.item(item, values) for item in items])
+        return self.by_hand.both([self.by_hand.item(item, values, {}) for item in items])
 
     def best(self, answer):
         """The truths of all assignments of an answer, the best first."""
