@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 EXTRAS := $(VENV)/.extras
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadscope --no-loadscope-reorder
 
 .PHONY: install extras demo test long lint bench gpu-check torture lowest clean
 
@@ -28,11 +29,11 @@ lint: $(INSTALLED)
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadscope
+	$(PYTEST)
 
 # The tests that take long, which CI runs after the others.
 long: $(INSTALLED)
-	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadscope -m long
+	$(PYTEST) -m long
 
 demo: $(INSTALLED)
 	$(BIN)/lmpnn-kge demo

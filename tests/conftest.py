@@ -1,11 +1,23 @@
-"""Paths that tests share. Data outside the tree is used where present, never needed."""
+"""What tests share. Data outside the tree is used where present, never needed."""
 
+import os
 from pathlib import Path
 
 import pytest
 
+from lmpnn_kge.cli.threads import wait_briefly
+
+wait_briefly(os.environ)  # as in a command: the tests of several processes share the cores
+
+#: Folders of few tests that take long. They come first, so that no core waits for one at the end.
+FIRST = ("torture", "training")
+
 ROOT = Path(__file__).parents[1]
 TOY = Path(__file__).parent / "data" / "libkge-toy"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.parent.name not in FIRST)
 
 
 @pytest.fixture(scope="session")

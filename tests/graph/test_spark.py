@@ -29,6 +29,8 @@ MISSING = [name for name in ("pyspark", "sqlglot", "pyarrow") if not find_spec(n
 if MISSING or not shutil.which("java"):
     pytest.skip(f"Spark needs {', '.join([*MISSING, 'Java'])}", allow_module_level=True)
 
+pytestmark = pytest.mark.long  # a statement takes Spark a second
+
 #: The toy graph and the real one share a session, with little parallelism.
 MASTER, MEMORY = "local[2]", "2GB"
 
@@ -65,7 +67,6 @@ def same(left, right) -> bool:
     return all(np.array_equal(a, b) for a, b in columns)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", [*BETAE, *EFO1])
 def test_every_type_has_the_answers_of_duckdb(graph, spark, edges, name):
     pattern = named_patterns()[name]
@@ -103,7 +104,6 @@ def names(graph):
     return np.argsort(-np.bincount(among[:, 0]), kind="stable")[:FEW], relations
 
 
-@pytest.mark.long
 @given(
     formula=formulas(
         st.integers(0, FEW - 1).map("e{}".format), st.integers(0, FEW - 1).map("r{}".format)

@@ -10,20 +10,20 @@ from .campaigns import CAMPAIGNS
 
 #: How many cases of a campaign run here. The others start commands again and again.
 CASES = {
-    "checkpoints": 300,
-    "safetensors": 60,
-    "stores": 40,
+    "checkpoints": 150,
+    "safetensors": 40,
+    "stores": 25,
     "datasets": 30,
-    "texts": 100,
+    "texts": 60,
     "surroundings": 20,
-    "places": 40,
-    "formulas": 100,
-    "requests": 80,
-    "threads": 3,
-    "signals": 4,
-    "two-processes": 4,
+    "places": 25,
+    "formulas": 60,
+    "requests": 50,
+    "threads": 2,
+    "signals": 3,
+    "two-processes": 3,
 }
-FEW = 8
+FEW = 5
 
 
 #: Campaigns of which even a few cases take minutes.

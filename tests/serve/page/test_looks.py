@@ -43,6 +43,7 @@ def open_view(site, name):
     return page
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")])
 @pytest.mark.parametrize("view", VIEWS)
 def test_axe_finds_nothing_to_improve(open_site, view, size, scheme):
