@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -12,6 +12,9 @@ from torch import Tensor, nn
 #: Hidden numbers that the MLP works on at once on a CPU: as many as its caches hold, and as the
 #: allocator can reuse instead of asking the system for fresh pages in every step.
 CPU_CHUNK = 2**21
+
+#: Those that one tensor in bf16 holds: as many as `cli/allocator.py` lets the allocator reuse.
+CPU_BLOCK = 2**24
 
 
 class Mlp(nn.Module):
@@ -23,7 +26,7 @@ class Mlp(nn.Module):
     def __init__(self, widths: Sequence[int], dtype: torch.dtype, *, residual: bool):
         super().__init__()
         self.layers = nn.ModuleList(map(nn.Linear, widths, widths[1:]))
-        self.chunk = max(1, CPU_CHUNK // max(widths))
+        self.chunk, self.block = (max(1, size // max(widths)) for size in (CPU_CHUNK, CPU_BLOCK))
         self.dtype, self.residual = dtype, residual
         if residual:
             for parameter in self.layers[-1].parameters():
@@ -39,8 +42,9 @@ class Mlp(nn.Module):
             parameters[1] = torch.addmv(parameters[1], parameters[0], shift)
         on_cpu = x.device.type == "cpu" and not torch.compiler.is_compiling()
         if on_cpu and self.dtype == torch.bfloat16:
-            arguments = (self.chunk, torch.is_grad_enabled(), x, *parameters)
-            y: Tensor = _Bf16Mlp.apply(*arguments)  # type: ignore[no-untyped-call]
+            apply: Callable[..., Tensor] = _Bf16Mlp.apply
+            blocks = [apply(rows, self.chunk, *parameters) for rows in x.split(self.block)]
+            y = blocks[0] if len(blocks) == 1 else torch.cat(blocks)
         else:
             lower = [parameter.to(self.dtype) for parameter in parameters]
             parts = x.to(self.dtype).split(self.chunk if on_cpu else len(x))
@@ -61,54 +65,41 @@ class _Bf16Mlp(torch.autograd.Function):
     """The same in bf16 on a CPU, where products are fast and torch's other operations are not.
 
     As 16-bit integers, numbers of bf16 have the same signs, so that an integer ReLU gives the same
-    bits. The gradients of the weights are added up in fp32.
+    bits. What goes from layer to layer is computed chunk by chunk, within the caches; the gradient
+    of a weight is one product over all rows, because a sum over chunks takes more passes.
     """
 
     @staticmethod
-    def forward(ctx: Any, chunk: int, trains: bool, x: Tensor, *parameters: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, chunk: int, *parameters: Tensor) -> Tensor:
         lower = [parameter.to(torch.bfloat16) for parameter in parameters]
         weights, biases = lower[::2], lower[1::2]
-        rows = x.to(torch.bfloat16)
-        y = rows.new_empty(len(x), len(biases[-1]))
-        kept = []  # the inputs of all layers, by chunk
-        for part, out in zip(rows.split(chunk), y.split(chunk), strict=True):
-            inputs = [part]
-            for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
-                hidden = torch.addmm(bias, inputs[-1], weight.T)
-                hidden.view(torch.int16).relu_()
-                inputs.append(hidden)
-            torch.addmm(biases[-1], inputs[-1], weights[-1].T, out=out)
-            if trains:
-                kept += inputs
-        ctx.save_for_backward(*weights, *kept)
+        inputs = [x.to(torch.bfloat16)]  # of all layers; what comes last is the output
+        inputs += [inputs[0].new_empty(len(x), len(bias)) for bias in biases]
+        for parts in zip(*(rows.split(chunk) for rows in inputs), strict=True):
+            for layer, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+                torch.addmm(bias, parts[layer], weight.T, out=parts[layer + 1])
+                if layer + 1 < len(weights):
+                    parts[layer + 1].view(torch.int16).relu_()
+        ctx.save_for_backward(*weights, *inputs[:-1])
         ctx.depth, ctx.chunk = len(weights), chunk
-        return y
+        return inputs[-1]
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         depth = ctx.depth
-        weights, kept = ctx.saved_tensors[:depth], ctx.saved_tensors[depth:]
-        totals: dict[int, Tensor] = {}  # by the index of a parameter
-
-        def add(index: int, part: Tensor) -> None:
-            wide = part.float()  # before the sum: with two precisions at once, a sum is slower
-            totals[index] = totals[index].add_(wide) if index in totals else wide
-
-        lower: list[Tensor] = []
-        chunks = list(enumerate(grads[0].split(ctx.chunk)))
-        for number, grad in reversed(chunks):  # a CPU still has the last ones in its cache
-            inputs = kept[number * depth : (number + 1) * depth]
+        weights, inputs = ctx.saved_tensors[:depth], ctx.saved_tensors[depth:]
+        slopes = [*map(torch.empty_like, inputs), grads[0]]  # gradients of inputs and of the output
+        biases = [torch.zeros(len(weight)) for weight in weights]
+        chunks = zip(*(rows.split(ctx.chunk) for rows in (*slopes, *inputs)), strict=True)
+        for parts in reversed(list(chunks)):  # a CPU still has the last ones in its cache
             for layer in reversed(range(depth)):
-                add(2 * layer, grad.T @ inputs[layer])
-                add(2 * layer + 1, grad.sum(0))
-                if layer or ctx.needs_input_grad[2]:
-                    grad = grad @ weights[layer]
+                biases[layer] += parts[layer + 1].sum(0)
+                if layer or ctx.needs_input_grad[0]:
+                    torch.mm(parts[layer + 1], weights[layer], out=parts[layer])
                 if layer:
-                    bits = grad.view(torch.int16)
-                    torch.ops.aten.threshold_backward.grad_input(
-                        bits, inputs[layer].view(torch.int16), 0, grad_input=bits
-                    )
-            lower.insert(0, grad)
-        parameters = (totals[index] for index in range(2 * depth))
-        rows = torch.cat(lower).float() if ctx.needs_input_grad[2] else None
-        return None, None, rows, *parameters
+                    bits, below = (part.view(torch.int16) for part in parts[layer :: depth + 1])
+                    torch.ops.aten.threshold_backward.grad_input(bits, below, 0, grad_input=bits)
+        parameters: list[Tensor] = []
+        for rows, slope, bias in zip(inputs, slopes[1:], biases, strict=True):
+            parameters += (slope.T @ rows).float(), bias
+        return slopes[0].float() if ctx.needs_input_grad[0] else None, None, *parameters
