@@ -63,6 +63,8 @@ def read_text(file: Path, layout: Layout) -> Numbered | None:
     """The triples of a text table; None if anything is not as it should be."""
     if has_hole(file):  # DuckDB would read to its end before it says so
         return None
+    if layout.header and layout.line > 1:  # DuckDB would take the empty first line for the header
+        return None
     quote = '"' if layout.dialect.quoted else ""
     kinds = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(layout.width))
     source = (

@@ -52,7 +52,8 @@ class Layout:
     width: int
     header: bool
     columns: Columns
-    first: tuple[str, ...]  # the fields of the first line
+    first: tuple[str, ...]  # the fields of the first line that is not empty
+    line: int  # its number
 
 
 def find_layout(file: Path, suffix: str, options: ReadOptions, report: Report) -> Layout | None:
@@ -71,7 +72,7 @@ def find_layout(file: Path, suffix: str, options: ReadOptions, report: Report) -
     ignored = ignored_columns(columns, first if header else [str(n + 1) for n in range(len(first))])
     if ignored:
         report.note(f"{file}: the columns {ignored} are ignored")
-    return Layout(dialect, len(first), header, columns, tuple(first))
+    return Layout(dialect, len(first), header, columns, tuple(first), number)
 
 
 def find_columns(

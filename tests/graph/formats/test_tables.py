@@ -73,6 +73,7 @@ def texts(draw):
 @example((",", 'a,r,"b"c\na,r,b'), True, False)
 @example((",", '"a\nb",r,c\n'), True, False)
 @example(("\t", "a\tr\tb\na\tr\tb\t\n"), False, False)
+@example(("\t", "\nhead\trelation\ttail\na\tr\tb"), False, True)  # the header is the second line
 def test_what_duckdb_reads_is_what_is_read_line_by_line(tmp_path_factory, text, quoted, header):
     sign, content = text
     file = tmp_path_factory.mktemp("table") / "table.tsv"
