@@ -77,6 +77,7 @@ def test_a_demonstration_goes_the_whole_way_and_is_not_repeated(tmp_path, monkey
         assert "predicted" in cli(*shlex.split(line)[1:]).stdout
 
 
+@pytest.mark.long
 def test_what_is_damaged_is_made_again(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     checkpoint = tmp_path / "demo" / "geography-distmult.pt"

@@ -111,6 +111,7 @@ save_backbone(open_backbone({str(file)!r}), "a.safetensors")"""
     assert health == {"libkge": "ok", "safetensors": "ok"}
 
 
+@pytest.mark.long
 def test_third_party_plugins_are_listed_and_loaded_and_a_broken_one_is_contained(
     environment, tmp_path
 ):

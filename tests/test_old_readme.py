@@ -91,6 +91,7 @@ save_backbone(backbone, "mine.safetensors")
 """
 
 
+@pytest.mark.long
 def test_every_command_works(reader):
     for line in CONSOLE:
         reader.run(line)

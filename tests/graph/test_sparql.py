@@ -46,7 +46,7 @@ def check(formula, triples) -> None:
 
 
 @given(formula=formulas(entity_names, relation_names), triples=graphs)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 def test_a_formula_has_the_same_answers_as_its_sparql_and_as_that_read_again(formula, triples):
     try:
         normalise(formula)
@@ -170,7 +170,7 @@ def test_scopes_and_errors_are_those_of_sparql(trap, triples):
 
 
 @given(first=st.builds("?a {} {} .".format, RELATION, TERMS), pattern=groups(2), triples=graphs)
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 def test_a_select_query_has_the_answers_that_oxigraph_gives(first, pattern, triples):
     try:
         compare(f"SELECT ?a {{ {first} {pattern[1:]}", triples | EVERY_ENTITY)

@@ -35,7 +35,7 @@ def ask(graph, pattern, split="test", **options):
 
 @pytest.mark.parametrize("arity", [2, 3])
 @given(data=st.data(), triples=graphs)
-@settings(max_examples=80, deadline=None, suppress_health_check=FILTERED)
+@settings(max_examples=150, deadline=None, suppress_health_check=FILTERED)
 def test_tuples_equal_those_of_trying_every_assignment(arity, data, triples):
     formula = data.draw(tuple_formulas(entity_names, relation_names, arity))
     accepted(formula)

@@ -8,7 +8,7 @@ import pytest
 from ..conftest import ROOT
 from .campaigns import CAMPAIGNS
 
-#: How many cases of a campaign run here. The others start commands again and again.
+#: How many cases of a campaign run here.
 CASES = {
     "checkpoints": 150,
     "safetensors": 40,
@@ -19,23 +19,31 @@ CASES = {
     "places": 25,
     "formulas": 60,
     "requests": 50,
-    "threads": 2,
-    "signals": 3,
-    "two-processes": 3,
+    "runs": 5,
+    "betae": 5,
+    "threads": 3,
 }
-FEW = 5
 
+#: The same for campaigns that start commands again and again.
+LONG = {"kills": 8, "signals": 4, "full-disk": 8, "two-processes": 4, "vanishing": 8}
 
 #: Campaigns of which even a few cases take minutes.
 SLOW = ("killed-demo",)
 
 
-@pytest.mark.parametrize("name", [c.name for c in CAMPAIGNS if c.name not in SLOW])
-def test_no_case_of_a_campaign_fails(tmp_path, name):
+def test_every_campaign_is_here():
+    assert {*CASES, *LONG, *SLOW} == {campaign.name for campaign in CAMPAIGNS}
+
+
+@pytest.mark.parametrize(
+    ("name", "cases"),
+    [*CASES.items(), *(pytest.param(*few, marks=pytest.mark.long) for few in LONG.items())],
+)
+def test_no_case_of_a_campaign_fails(tmp_path, name, cases):
     if name == "requests":
         pytest.importorskip("starlette", reason="the extra serve is not installed")
         pytest.importorskip("rdflib", reason="the extra rdf is not installed")
-    options = ["--only", name, "--cases", str(CASES.get(name, FEW)), "--seed", "17"]
+    options = ["--only", name, "--cases", str(cases), "--seed", "17"]
     done = subprocess.run(
         [sys.executable, "-m", "tests.torture", *options, "--failures", str(tmp_path)],
         cwd=ROOT,
