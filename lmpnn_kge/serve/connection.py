@@ -1,14 +1,18 @@
-"""Connections that do not wait forever for a client that sends or reads too slowly.
+"""Connections that do not wait forever for slow clients, and end quietly if a body is not HTTP.
 
 uvicorn limits how long a connection may be idle after a response, but not how long a client may
 take to send the head of a request, to send a body that nobody reads, or to read a response. A few
 hundred clients that send a byte now and then would take all connections.
+
+If a body turns out not to be HTTP, uvicorn refuses it although the request may be answered already
+or at the same time. One of both would fail, and its traceback would fill the log.
 """
 
 from __future__ import annotations
 
 import asyncio
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
@@ -41,6 +45,15 @@ class Connection(H11Protocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         _cancel(self._reader_late)
+
+    def send_400_response(self, msg: str) -> None:
+        if self.cycle is not None:
+            self.cycle.disconnected = True  # what the application sends from now on goes nowhere
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:  # a response has begun
+            self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_expecting()

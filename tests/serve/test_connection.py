@@ -1,4 +1,4 @@
-"""Connections to clients that send or read too slowly are closed."""
+"""Connections to clients that send or read too slowly, or do not speak HTTP, are closed."""
 
 import socket
 import threading
@@ -93,3 +93,28 @@ def test_a_client_that_does_not_read_loses_its_connection(port):
         connection.sendall(b"GET /long HTTP/1.1\r\nHost: x\r\n\r\n")
         assert LONG_ENDED.wait(60)  # it cannot end otherwise, because nobody has read it
         assert len(received(connection)) < 4 * SIZE
+
+
+CHUNKED = b"POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def errors(caplog):
+    return [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+def test_a_request_with_an_invalid_body_has_one_response(port, caplog):
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(CHUNKED % b"/" + b"not a size\r\n")
+        response = received(connection)
+    assert response.startswith(b"HTTP/1.1 400 Bad Request")
+    assert response.count(b"HTTP/1.1") == 1
+    assert not errors(caplog)
+
+
+def test_an_invalid_body_after_the_response_has_begun_ends_the_connection(port, caplog):
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(CHUNKED % b"/long")
+        begun = connection.recv(1)
+        connection.sendall(b"not a size\r\n")
+        assert b"HTTP/1.1 400" not in begun + received(connection)
+    assert not errors(caplog)

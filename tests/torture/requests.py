@@ -7,6 +7,7 @@ import time
 import zlib
 from contextlib import ExitStack
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -30,6 +31,9 @@ LATE, ATTEMPTS = 504, 10
 
 #: Bytes that the server may grow by.
 GROWTH = 400 << 20
+
+#: Characters of a traceback that are shown.
+TRACEBACK = 10_000
 
 #: One of so many cases looks whether the server is still sound.
 EVERY = 20
@@ -147,8 +151,9 @@ class Watched(Serving):
             content = log.read()
         whole = content[: content.rfind(b"\n") + 1]
         self.read += len(whole)
-        for line in whole.decode("utf-8").split("\n")[:-1]:
-            _check_line(line)
+        lines = whole.decode("utf-8").split("\n")[:-1]
+        for number in range(len(lines)):
+            _check_line(lines, number)
 
     def _check_names(self) -> None:
         """Wrong if a name is more than text in a page, a picture or a result."""
@@ -205,13 +210,16 @@ def _receive(connection: socket.socket, methods: list[str], must_answer: bool) -
     return responses
 
 
-def _check_line(line: str) -> None:
+def _check_line(lines: list[str], number: int) -> None:
     """Wrong if a line of the log is not the record of a request, or a known warning."""
+    line = lines[number]
     if line.startswith(WARNINGS):
         return
     try:
         record: Any = json.loads(line)
     except ValueError:
-        raise Wrong(f"the log has the line {line[:500]!r}") from None
+        traceback = takewhile(lambda other: not other.startswith("{"), lines[number:])
+        before = lines[number - 1] if number else ""  # the record of the request is written first
+        raise Wrong("\n".join(["the log has", before, *traceback])[:TRACEBACK]) from None
     if record["seconds"] > LATEST or record["status"] == 500:
         raise Wrong(f"the log has {line[:500]}")
