@@ -44,14 +44,19 @@ class Mlp(nn.Module):
         if on_cpu and self.dtype == torch.bfloat16:
             apply: Callable[..., Tensor] = _Bf16Mlp.apply
             blocks = [apply(rows, self.chunk, *parameters) for rows in x.split(self.block)]
-            y = blocks[0] if len(blocks) == 1 else torch.cat(blocks)
+            y = joined(blocks)
         else:
             lower = [parameter.to(self.dtype) for parameter in parameters]
             parts = x.to(self.dtype).split(self.chunk if on_cpu else len(x))
-            y = torch.cat([_apply(lower, part) for part in parts])
+            y = joined([_apply(lower, part) for part in parts])
         if not self.residual:
             return y.to(x.dtype)
         return x + y if shift is None else x + y + shift
+
+
+def joined(tensors: Sequence[Tensor]) -> Tensor:
+    """torch.cat, which would copy a single tensor as well."""
+    return tensors[0] if len(tensors) == 1 else torch.cat(list(tensors))
 
 
 def _apply(parameters: Sequence[Tensor], x: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.backbones.kernels import take_rows
 from lmpnn_kge.lmpnn.attention import Attention
-from lmpnn_kge.lmpnn.mlp import Mlp
+from lmpnn_kge.lmpnn.mlp import Mlp, joined
 from lmpnn_kge.lmpnn.wiring import InputNode, Layer, Message, Wiring
 from lmpnn_kge.settings.kinds import TrainSettings
 from lmpnn_kge.work.deadline import check_time
@@ -142,7 +142,7 @@ class Lmpnn(nn.Module):
         over = [message for message in messages if message.relation is not None]
         if not over:
             return ()
-        sources = _joined([states[message.source] for message in over])
+        sources = joined([states[message.source] for message in over])
         ids = [columns[message.relation] for message in over]
         if self.cat is not None:
             estimates = self.cat(sources, ids, over)
@@ -151,7 +151,7 @@ class Lmpnn(nn.Module):
                 self.backbone.inverse(column) if message.inverse else column
                 for message, column in zip(over, ids, strict=True)
             ]
-            estimates = self.backbone.message(sources, _joined(directed))
+            estimates = self.backbone.message(sources, joined(directed))
         return estimates.split(columns.shape[1])
 
     def _signed(self, estimates: Tensor, negated: bool) -> Tensor:
@@ -167,16 +167,11 @@ class Lmpnn(nn.Module):
         hoisted: Mapping[int, Message],
     ) -> list[Tensor]:
         """MLP(sum) of every node in one call; of a hoisted sum, each query gets its own row."""
-        states = list(self.mlp(_joined(sums), shift).split([len(total) for total in sums]))
+        states = list(self.mlp(joined(sums), shift).split([len(total) for total in sums]))
         for node, message in hoisted.items():
             assert message.relation is not None
             states[node] = F.embedding(columns[message.relation], states[node])
         return states
-
-
-def _joined(tensors: Sequence[Tensor]) -> Tensor:
-    """torch.cat, which would copy a single tensor as well."""
-    return tensors[0] if len(tensors) == 1 else torch.cat(list(tensors))
 
 
 class CatMessages(nn.Module):
