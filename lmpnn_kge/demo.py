@@ -13,7 +13,7 @@ from lmpnn_kge.backbones.discovery import backbone_class
 from lmpnn_kge.backbones.messages import ScoreType
 from lmpnn_kge.backbones.open import open_backbone
 from lmpnn_kge.errors import DatasetError, LmpnnError, RunError
-from lmpnn_kge.files import write_file
+from lmpnn_kge.files import replace_file
 from lmpnn_kge.files.leftovers import remove_leftovers_in
 from lmpnn_kge.graph.geography import NAME, is_current, write_geography
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
@@ -112,7 +112,7 @@ def demonstrate(
     answers[EXPLAINED] = run.ask(EXPLAINED, SHOWN, explain=1, listener=listener)
     explained = _to_explain(answers[EXPLAINED])
     picture, why = draw_reasons(explained.reasons), folder / "why.svg"
-    write_file(picture.encode(), why)
+    replace_file(picture.encode(), why)
     report = write_report(
         [run.folder.path],
         folder / "report",

@@ -215,8 +215,13 @@ def _same_files(new: Path, target: Path) -> bool:
     return len(equal) == len(names)
 
 
+def replace_file(content: bytes, file: Path) -> None:
+    """Write a file of our own atomically, replacing whatever may be there except a folder."""
+    _replace_file([content], file)
+
+
 def write_file(content: bytes, file: Path) -> None:
-    """Write a file atomically, replacing the one that may exist.
+    """Write a file that a user named atomically, replacing the one that may exist.
 
     A pipe or a device, such as /dev/stdout, is not replaced: the content goes into it.
     """
@@ -234,6 +239,10 @@ def write_parts(parts: Iterable[bytes | memoryview], file: Path) -> None:
         except OSError as error:
             raise FileError(f"{file} cannot be written: {_reason(error)}") from error
         return
+    _replace_file(parts, file)
+
+
+def _replace_file(parts: Iterable[bytes | memoryview], file: Path) -> None:
     remove_leftovers(file)
     new = aside(file)
     try:

@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from lmpnn_kge.errors import DatasetError, QueryError, choices, one_line, short
 from lmpnn_kge.files import atomic_folder, check_regular, read_bytes, read_text
+from lmpnn_kge.files.checked import with_checksum, without_checksum
 from lmpnn_kge.files.leftovers import UNFINISHED, restore
 from lmpnn_kge.graph.answers import Answers, Int32s
 from lmpnn_kge.graph.triples import SPLITS
@@ -63,6 +64,7 @@ class QueryStore:
                 f"version reads format {FORMAT}; make it again or update lmpnn-kge"
             )
         with _reading(folder / "manifest.json"):
+            manifest = without_checksum(manifest)
             graph, provenance = manifest["graph"], manifest["provenance"]
             if not isinstance(graph, str) or not isinstance(provenance, dict):
                 raise TypeError("it does not name its graph")
@@ -233,7 +235,8 @@ def write_store(store: QueryStore, folder: str | Path) -> QueryStore:
             "provenance": dict(store.provenance),
         }
         # Last, because a folder without it is not a store.
-        (aside / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+        text = json.dumps(with_checksum(manifest), indent=1)
+        (aside / "manifest.json").write_text(f"{text}\n")
     return QueryStore.open(folder)
 
 

@@ -5,14 +5,12 @@ Nothing here needs torch, so that reports can be made on machines that do not tr
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
 from lmpnn_kge.errors import RunError, one_line
-from lmpnn_kge.files import read_text
 from lmpnn_kge.methods.calibration import Reliability
 from lmpnn_kge.methods.names import LMPNN
 from lmpnn_kge.methods.results import Results
@@ -96,20 +94,17 @@ def read_run(folder: str | Path) -> RunRecord:
         run.path,
         run.settings,
         run.provenance,
-        _read_epochs(run.path),
+        _read_epochs(run),
         read_results(run, LMPNN),
         method_results(run),
         edge_reliability(run),
     )
 
 
-def _read_epochs(folder: Path) -> tuple[Epoch, ...]:
-    file = folder / METRICS
-    if not file.exists():  # no epoch is finished yet
-        return ()
+def _read_epochs(run: RunFolder[TrainSettings, RunProvenance]) -> tuple[Epoch, ...]:
+    file = run.path / METRICS
     try:
-        records = [json.loads(line) for line in read_text(file).splitlines()]
-        return tuple(_read_epoch(record, str(file)) for record in records)
+        return tuple(_read_epoch(record, str(file)) for record in run.read_epochs())
     except (OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise RunError(f"{file} is damaged: {one_line(error)}") from error
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lmpnn_kge.errors import LmpnnError
-from lmpnn_kge.files import check_file, distinct_names, write_file
+from lmpnn_kge.files import check_file, distinct_names, replace_file
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.reports.document import Block, Document, Heading, to_html, to_markdown
 from lmpnn_kge.reports.published import published_graph
@@ -56,7 +56,7 @@ def write_report(
     except OSError as error:
         raise LmpnnError(f"{last.parent} cannot be made: {error.strerror}") from error
     for file, content in contents.items():
-        write_file(content.encode(), file)
+        replace_file(content.encode(), file)
     return last
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,7 +10,7 @@ from typing import Any, TypeVar
 
 from lmpnn_kge.backbones.contract import Backbone
 from lmpnn_kge.errors import CalibrationError, FileError, one_line
-from lmpnn_kge.files import file_hash, relative, write_file
+from lmpnn_kge.files import file_hash, relative
 from lmpnn_kge.graph.triples import Triples
 from lmpnn_kge.methods.calibration import Reliability, mapping
 from lmpnn_kge.methods.method import Method
@@ -22,7 +21,7 @@ from lmpnn_kge.methods.results import Results
 from lmpnn_kge.processes import current
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.queries.store import QueryStore
-from lmpnn_kge.runs.kept import EDGES, read_json, read_reliability
+from lmpnn_kge.runs.kept import EDGES, read_json, read_reliability, write_json
 from lmpnn_kge.runs.reliability import measure_on_test
 from lmpnn_kge.search.counting import AnswerCount, Known
 from lmpnn_kge.search.edges import EdgeProbability
@@ -241,17 +240,16 @@ class Fitting:
             "inputs": dict(self.inputs),
             "settings": dict(settings),
         }
-        content = read_json(file, head)
-        if content is not None:
-            try:
+        try:
+            content = read_json(file, head)
+            if content is not None:
                 return read(content.get("fitted"), str(file))
-            except CalibrationError as error:
-                listener.note(f"{one_line(error)}; it is fitted again")
+        except (CalibrationError, FileError) as error:
+            listener.note(f"{one_line(error)}; it is fitted again")
         listener.note(f"fitting {name} on valid, once; kept in {relative(file)}")
         fitted = make()
-        record = json.dumps({**head, "fitted": to_json(fitted)}, allow_nan=False)
         try:
-            write_file(record.encode(), file)
+            write_json(file, {**head, "fitted": to_json(fitted)})
         except FileError as error:
             listener.note(f"{one_line(error)}, so it will be fitted again next time")
         return fitted

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from lmpnn_kge.errors import FileError, one_line
-from lmpnn_kge.files import atomic_folder, file_hash, relative, write_file
+from lmpnn_kge.files import atomic_folder, file_hash, relative
 from lmpnn_kge.graph.memory import size_text
 from lmpnn_kge.graph.triples import spread_evenly
 from lmpnn_kge.methods.index import (
@@ -38,7 +38,7 @@ from lmpnn_kge.methods.vectors import Vectors
 from lmpnn_kge.queries.columns import Queries
 from lmpnn_kge.query.patterns import Pattern, named_patterns
 from lmpnn_kge.runs.best import CANDIDATES, best_in_blocks
-from lmpnn_kge.runs.kept import read_json
+from lmpnn_kge.runs.kept import read_json, write_json
 from lmpnn_kge.work.listener import Listener
 
 KIND, FORMAT = "lmpnn-kge index", 1
@@ -108,18 +108,19 @@ class Indexing:
             index, file = build_index(self.method, listener), new / INDEX
             index.save(file)
             facts = {**head, "bytes": file.stat().st_size, "sha256": file_hash(file)}
-            write_file(json.dumps(facts).encode(), new / MANIFEST)
+            write_json(new / MANIFEST, facts)
         return index
 
     def _kept(self, folder: Path, head: Mapping[str, object]) -> EntityIndex | None:
         """The index in a folder; None if there is none, or if it is damaged."""
-        facts, file = read_json(folder / MANIFEST, head), folder / INDEX
+        file = folder / INDEX
         try:
+            facts = read_json(folder / MANIFEST, head)
             if facts is None or facts.get("bytes") != file.stat().st_size:
                 return None
             if facts.get("sha256") != file_hash(file):
                 return None
-        except OSError:
+        except (OSError, FileError):
             return None
         return load_index(file, self.method.num_entities)
 
@@ -129,10 +130,12 @@ class Indexing:
         network = file_hash(self.network)
         inputs = {"checkpoint": self.checkpoint, "network": network, "candidates": CANDIDATES}
         head = {"kind": KIND, "format": FORMAT, "inputs": inputs, "settings": SETTINGS}
-        kept = read_json(self.recall_file, head)
-        match kept:
-            case {"recall": float(share), "queries": int(count)} if 0 <= share <= 1:
-                return share, count
+        try:
+            match read_json(self.recall_file, head):
+                case {"recall": float(share), "queries": int(count)} if 0 <= share <= 1:
+                    return share, count
+        except FileError as error:
+            listener.note(f"{one_line(error)}; it is measured again")
         listener.note("measuring the recall of the index, once")
         vectors = Vectors.of(self._sample())
         nothing = torch.zeros(1, self.method.num_entities, dtype=torch.bool)
@@ -141,7 +144,7 @@ class Indexing:
         share = recall(best.rows, index.candidates(vectors, CANDIDATES))
         record = {**head, "recall": share, "queries": len(vectors)}
         try:
-            write_file(json.dumps(record).encode(), self.recall_file)
+            write_json(self.recall_file, record)
         except FileError as error:
             listener.note(f"{one_line(error)}, so the recall will be measured again next time")
         return share, len(vectors)

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lmpnn_kge.errors import CalibrationError, RunError, one_line
-from lmpnn_kge.files import read_text
+from lmpnn_kge.errors import CalibrationError, FileError, RunError, one_line
+from lmpnn_kge.files import read_text, replace_file
+from lmpnn_kge.files.checked import with_checksum, without_checksum
 from lmpnn_kge.methods.calibration import Reliability
 from lmpnn_kge.methods.names import LMPNN, OF_RUN
 from lmpnn_kge.methods.results import Results
@@ -78,11 +79,22 @@ def read_reliability(content: object, source: str) -> dict[str, Reliability]:
 
 
 def read_json(file: Path, head: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The content of a file that begins like this; None if there is no such file."""
+    """The content of a file that begins like this; None if there is no such file.
+
+    FileError if it has changed since it was written.
+    """
     try:
         content = json.loads(read_text(file))
     except (OSError, ValueError, RecursionError):
         return None
-    if not isinstance(content, dict) or any(content.get(key) != head[key] for key in head):
-        return None
-    return content
+    try:
+        content = without_checksum(content)
+    except ValueError as error:
+        raise FileError(f"{file} is damaged: {error}") from error
+    return None if any(content.get(key) != head[key] for key in head) else content
+
+
+def write_json(file: Path, content: Mapping[str, Any]) -> None:
+    """Write a file that `read_json` reads."""
+    text = json.dumps(with_checksum(content), indent=1, allow_nan=False)
+    replace_file(f"{text}\n".encode(), file)

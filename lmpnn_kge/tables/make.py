@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmpnn_kge.device import choose_device
 from lmpnn_kge.errors import RunError
-from lmpnn_kge.files import check_target, read_text, write_file
+from lmpnn_kge.files import check_target, read_text, replace_file
 from lmpnn_kge.methods.query_set import QuerySet
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.reports.published import ABLATION, BACKBONES, BEST, Published, published
@@ -218,7 +218,7 @@ def _write(
         "others": {t.on.name: rows for t, rows in zip(tested[1:], tables[1:], strict=True)},
     }
     text = json.dumps(content, indent=1, allow_nan=False)
-    write_file(f"{text}\n".encode(), folder / FILE)
+    replace_file(f"{text}\n".encode(), folder / FILE)
 
 
 def _report(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lmpnn_kge.files import write_file
 from lmpnn_kge.methods.names import FREQUENCY
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.runs.baselines import check_method, evaluate_on
 from lmpnn_kge.runs.inputs import Inputs
-from lmpnn_kge.runs.kept import read_json
+from lmpnn_kge.runs.kept import read_json, write_json
 from lmpnn_kge.tables.plan import named_checkpoints
 from lmpnn_kge.tables.test_set import TestSet
 from lmpnn_kge.work.listener import Listener
@@ -56,8 +54,7 @@ class PlannedMethod:
             device=device,
             listener=listener,
         )
-        text = json.dumps({**head, "results": results.to_json()}, indent=1, allow_nan=False)
-        write_file(f"{text}\n".encode(), file)
+        write_json(file, {**head, "results": results.to_json()})
         return results
 
 

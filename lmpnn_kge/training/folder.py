@@ -1,4 +1,4 @@
-"""Run folders: everything about a training, each file written atomically.
+"""Run folders: everything about a training, each file written atomically and with a checksum.
 
 run.json            provenance: versions, checkpoint and its hash, dataset, queries, command
 config.yaml         all settings
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,13 @@ from lmpnn_kge.files import (
     open_file,
     read_bytes,
     read_text,
-    write_file,
+    replace_file,
+)
+from lmpnn_kge.files.checked import (
+    check_yaml,
+    with_checksum,
+    without_checksum,
+    yaml_with_checksum,
 )
 from lmpnn_kge.files.leftovers import lock, remove_leftovers_in
 from lmpnn_kge.graph.vocabulary import Vocabulary
@@ -43,11 +49,12 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 
-#: The files of a training: where it stands, a line for every epoch, and the names of its rows.
-STATE, METRICS, NAMES = "state.safetensors", "metrics.jsonl", "names.json"
+#: The files of a training: its settings, where it stands, its epochs, and the names of its rows.
+CONFIG, STATE, METRICS = "config.yaml", "state.safetensors", "metrics.jsonl"
+NAMES = "names.json"
 
-#: The key of the checksum among the facts of a file of tensors.
-CHECKSUM = "sha256"
+#: The key of the checksum of the tensors among the facts of their file.
+TENSORS = "sha256"
 
 S = TypeVar("S", bound=TrainingSettings)
 P = TypeVar("P", bound=Provenance)
@@ -91,12 +98,12 @@ class RunFolder(Generic[S, P]):
         check_new(path)
         names = {} if vocabulary is None else vocabulary.to_json()
         with atomic_folder(path) as aside:
-            (aside / "config.yaml").write_text(to_yaml(settings), encoding="utf-8")
+            (aside / CONFIG).write_text(_settings_text(settings), encoding="utf-8")
             text = json.dumps(names) + "\n"
             (aside / NAMES).write_text(text)
             content = {"kind": kind.mark, "format": FORMAT, **provenance.to_json(path)}
             content["names_sha256"] = hashlib.sha256(text.encode()).hexdigest()
-            (aside / "run.json").write_text(json.dumps(content, indent=1) + "\n")
+            (aside / "run.json").write_text(json.dumps(with_checksum(content), indent=1) + "\n")
         return cls(path, settings, provenance)
 
     @classmethod
@@ -116,14 +123,15 @@ class RunFolder(Generic[S, P]):
                 f"format {FORMAT}; use the version that made it: {short(content.get('made_by'))}"
             )
         try:
-            provenance = kind.provenance.from_json(content)
+            provenance = kind.provenance.from_json(without_checksum(content))
         except ValueError as error:
             raise RunError(f"{path / 'run.json'} is damaged: {one_line(error)}") from error
         try:
-            text = read_text(path / "config.yaml")
+            text = read_text(path / CONFIG)
+            check_yaml(text)
             settings = make_settings(kind.settings, read_yaml(text))
         except (OSError, ConfigError, TypeError, *NO_YAML) as error:
-            raise RunError(f"{path / 'config.yaml'} is damaged: {one_line(error)}") from error
+            raise RunError(f"{path / CONFIG} is damaged: {one_line(error)}") from error
         return cls(path, settings, provenance)
 
     def check_inputs(self, provenance: P, vocabulary: Vocabulary | None = None) -> None:
@@ -193,24 +201,33 @@ class RunFolder(Generic[S, P]):
         if not current().first:
             return
         try:
-            write_file(content, self.path / name)
+            replace_file(content, self.path / name)
         except FileError as error:
             raise RunError(f"{error}; {self.path} stays as it was last saved") from error
 
-    def write_json(self, name: str, content: Any) -> None:
-        self.write(name, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+        text = json.dumps(with_checksum(content), indent=1, allow_nan=False)
+        self.write(name, f"{text}\n".encode())
+
+    def write_settings(self, settings: S) -> None:
+        self.write(CONFIG, _settings_text(settings).encode())
+
+    def write_epochs(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Write a line for every epoch."""
+        lines = (json.dumps(with_checksum(record)) + "\n" for record in records)
+        self.write(METRICS, "".join(lines).encode())
 
     def write_tensors(
         self, name: str, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]
     ) -> None:
-        """Write tensors and JSON facts to one file, with a checksum of the tensors."""
+        """Write tensors and JSON facts to one file, with a checksum of each."""
         from safetensors.torch import save
 
         on_cpu = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
         # One key, because safetensors writes several in any order, and the same run must give the
         # same bytes.
-        metadata = {"facts": json.dumps({**facts, CHECKSUM: _tensor_hash(on_cpu)})}
-        self.write(name, save(on_cpu, metadata))
+        text = json.dumps(with_checksum({**facts, TENSORS: _tensor_hash(on_cpu)}))
+        self.write(name, save(on_cpu, {"facts": text}))
 
     def remove(self, name: str) -> None:
         try:
@@ -222,7 +239,18 @@ class RunFolder(Generic[S, P]):
         return (self.path / name).is_file()
 
     def read_json(self, name: str) -> dict[str, Any]:
-        return _read_json(self.path / name)
+        content = _read_json(self.path / name)
+        try:
+            return without_checksum(content)
+        except ValueError as error:
+            raise RunError(f"{self.path / name} is damaged: {error}") from error
+
+    def read_epochs(self) -> list[Any]:
+        """The records of the epochs, and ValueError or OSError if they cannot be read."""
+        if not (self.path / METRICS).exists():  # no epoch is finished yet
+            return []
+        lines = read_text(self.path / METRICS).splitlines()
+        return [without_checksum(json.loads(line)) for line in lines]
 
     def read_tensors(self, name: str) -> tuple[dict[str, Tensor], Any]:
         """Read what `write_tensors` wrote: all processes of a job get the same."""
@@ -265,11 +293,9 @@ class RunFolder(Generic[S, P]):
 
 
 def _facts(content: Any) -> tuple[dict[str, Any], str | None]:
-    """The facts in a file of tensors, and its checksum, which older versions did not record."""
-    facts = json.loads(content.metadata()["facts"])
-    if not isinstance(facts, dict):
-        raise ValueError("its facts are not a mapping")
-    return facts, facts.pop(CHECKSUM, None)
+    """The facts in a file of tensors, and the checksum of these, if it is recorded."""
+    facts = without_checksum(json.loads(content.metadata()["facts"]))
+    return facts, facts.pop(TENSORS, None)
 
 
 def _tensor_hash(tensors: Mapping[str, Tensor]) -> str:
@@ -281,6 +307,10 @@ def _tensor_hash(tensors: Mapping[str, Tensor]) -> str:
         digest.update(name.encode("utf-8", "surrogatepass") + b"\0")
         digest.update(tensors[name].contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
+
+
+def _settings_text(settings: TrainingSettings) -> str:
+    return yaml_with_checksum(to_yaml(settings))
 
 
 def check_new(path: str | Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Generator, Mapping, Sequence
@@ -16,7 +15,7 @@ from torch import Tensor
 
 from lmpnn_kge.errors import RunError, one_line
 from lmpnn_kge.processes import current
-from lmpnn_kge.training.folder import METRICS, STATE, RunFolder
+from lmpnn_kge.training.folder import STATE, RunFolder
 from lmpnn_kge.training.gradients import set_gradients
 from lmpnn_kge.training.interrupt import Interrupted, InterruptibleListener, interruptions
 from lmpnn_kge.work.listener import Epoch, Listener
@@ -237,8 +236,7 @@ class Loop(Generic[B]):
         for number, moments in self.task.optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{number}.{name}": value for name, value in moments.items()}
         tensors["loss"] = self.loss
-        lines = (json.dumps(record) + "\n" for record in self.state.history)
-        self.folder.write(METRICS, "".join(lines).encode())
+        self.folder.write_epochs(self.state.history)
         if self.state.best is None:
             self._save_best()
         self.folder.write_tensors(STATE, tensors, asdict(self.state))
@@ -262,10 +260,9 @@ class Loop(Generic[B]):
             state.setdefault(int(number), {})[key] = value
         weights = [weight for group in optimiser.param_groups for weight in group["params"]]
         for index, moments in state.items():  # a weight that no query has used has none yet
-            expected = dict.fromkeys(self.task.moments, weights[index].shape)
-            shapes = {"step": torch.Size(), **expected}
-            if {key: value.shape for key, value in moments.items()} != shapes:
-                raise ValueError("the optimiser has weights of other shapes")
+            expected = {"step": torch.zeros(()), **dict.fromkeys(self.task.moments, weights[index])}
+            if _kinds(moments) != _kinds(expected):
+                raise ValueError("the optimiser has weights of other shapes or types")
         groups = optimiser.state_dict()["param_groups"]
         optimiser.load_state_dict({"state": state, "param_groups": groups})
 
@@ -276,12 +273,16 @@ def _detail(loss: Tensor, queries: int, started: float) -> str:
 
 
 def copy_weights(weights: Mapping[str, Tensor], source: Mapping[str, Tensor]) -> None:
-    """Copy values of the same names and shapes; ValueError if they are others."""
-    if {n: t.shape for n, t in weights.items()} != {n: t.shape for n, t in source.items()}:
-        raise ValueError("its weights have other names or shapes")
+    """Copy values of the same names, shapes and types; ValueError if they are others."""
+    if _kinds(weights) != _kinds(source):
+        raise ValueError("its weights have other names, shapes or types")
     with torch.no_grad():
         for name, value in source.items():
             weights[name].copy_(value)
+
+
+def _kinds(tensors: Mapping[str, Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:
+    return {name: (tensor.shape, tensor.dtype) for name, tensor in tensors.items()}
 
 
 def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

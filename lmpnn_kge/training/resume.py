@@ -10,7 +10,6 @@ from pathlib import Path
 from lmpnn_kge.errors import ConfigError, RunError
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.processes import current
-from lmpnn_kge.settings.values import to_yaml
 from lmpnn_kge.training.folder import STATE, FolderKind, P, RunFolder, S, is_run
 
 
@@ -78,7 +77,7 @@ def _with_epochs(folder: RunFolder[S, P], settings: S) -> RunFolder[S, P]:
         )
     for results in folder.path.glob("test*.json"):  # first: they must not outlive their network
         folder.remove(results.name)
-    folder.write("config.yaml", to_yaml(settings).encode())
+    folder.write_settings(settings)
     return dataclasses.replace(folder, settings=settings)
 
 

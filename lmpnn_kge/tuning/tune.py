@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -16,19 +17,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmpnn_kge.device import choose_device
-from lmpnn_kge.errors import FileError, LmpnnError, RunError
-from lmpnn_kge.files import check_target, write_file
+from lmpnn_kge.errors import FileError, LmpnnError, RunError, one_line
+from lmpnn_kge.files import check_regular, check_target, replace_file
 from lmpnn_kge.files.leftovers import lock, remove_leftovers_in
 from lmpnn_kge.methods.results import Results
 from lmpnn_kge.reports.plots import plot_trials
 from lmpnn_kge.reports.record import read_run
 from lmpnn_kge.runs.inputs import Inputs, gather
-from lmpnn_kge.runs.kept import read_json
+from lmpnn_kge.runs.kept import read_json, write_json
 from lmpnn_kge.runs.train import train_on
 from lmpnn_kge.settings.files import DEFAULT, load_config
 from lmpnn_kge.settings.kinds import TrainSettings
 from lmpnn_kge.settings.values import make_settings, to_yaml
-from lmpnn_kge.training.folder import RUN, is_run
+from lmpnn_kge.training.folder import METRICS, RUN, is_run
 from lmpnn_kge.tuning.space import Space, make_space
 from lmpnn_kge.tuning.trials import Pruned, TrialListener
 from lmpnn_kge.work.listener import SILENT, Listener
@@ -141,7 +142,7 @@ def _begin(folder: Path, head: Mapping[str, Any]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"{folder} cannot be made: {error.strerror}") from error
-    write_file((json.dumps(head, indent=1, allow_nan=False) + "\n").encode(), folder / MARK)
+    write_json(folder / MARK, head)
 
 
 @contextmanager
@@ -168,7 +169,21 @@ class _Tuning:
     listener: Listener
 
     def run(self) -> Tuned:
-        study = self._study()
+        from optuna.exceptions import OptunaError
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            return self._run(self._study())
+        except (OptunaError, SQLAlchemyError) as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> RunError:
+        return RunError(
+            f"{self.folder / STUDY} is damaged or cannot be written: {one_line(error)}; choose "
+            "another --out"
+        )
+
+    def _run(self, study: Study) -> Tuned:
         finished = (self.folder / RESULT).is_file()
         done = len(_finished(study))
         if finished and done < self.wanted:
@@ -182,10 +197,7 @@ class _Tuning:
             study.enqueue_trial(left.params)
         while len(_finished(study)) < self.wanted:
             self._try(study)
-        trials = tuple(
-            Trial(trial.params, _best_valid(trial), trial.state.name == "PRUNED")
-            for trial in _finished(study)
-        )
+        trials = tuple(map(self._checked, _finished(study)))
         complete = [trial for trial in trials if not trial.pruned]
         best = max([default, *complete], key=lambda trial: trial.valid)
         return self._end(default, trials, best)
@@ -193,15 +205,34 @@ class _Tuning:
     def _study(self) -> Study:
         from sqlalchemy.engine import URL
 
-        optuna = _optuna()
-        address = URL.create("sqlite", database=str((self.folder / STUDY).resolve()))
-        return optuna.create_study(
-            study_name="tune",
-            storage=optuna.storages.RDBStorage(address.render_as_string()),
-            load_if_exists=True,
-            direction="maximize",
-            pruner=optuna.pruners.MedianPruner(n_startup_trials=3),
-        )
+        optuna, file = _optuna(), self.folder / STUDY
+        try:
+            if os.path.lexists(file):
+                check_regular(file)
+            address = URL.create("sqlite", database=str(file.resolve()))
+            study: Study = optuna.create_study(
+                study_name="tune",
+                storage=optuna.storages.RDBStorage(address.render_as_string()),
+                load_if_exists=True,
+                direction="maximize",
+                pruner=optuna.pruners.MedianPruner(n_startup_trials=3),
+            )
+            study.get_trials()  # which reads all of the file
+        except Exception as error:  # Optuna can fail in any way on a database that is damaged
+            raise self._damaged(error) from error
+        return study
+
+    def _checked(self, trial: FrozenTrial) -> Trial:
+        """A finished trial; RunError if its run folder says something else."""
+        settings = make_settings(TrainSettings, {**vars(self.base), **trial.params})
+        folder, recorded = self._run_folder(settings), trial.intermediate_values
+        validated = _validated(folder)
+        if not validated or any(recorded.get(epoch) != validated[epoch] for epoch in validated):
+            raise RunError(
+                f"{self.folder / STUDY} does not agree with {folder}: one of them is damaged; "
+                "choose another --out"
+            )
+        return Trial(trial.params, max(recorded.values()), trial.state.name == "PRUNED")
 
     def _try(self, study: Study) -> None:
         """Train one choice of settings."""
@@ -233,7 +264,10 @@ class _Tuning:
             self.inputs, settings, folder,
             device=self.device, resume=True, test=False, listener=listener,
         )  # fmt: skip
-        return Trial(drawn, max(_validated(folder).values()))
+        validated = _validated(folder)
+        if not validated:
+            raise RunError(f"{folder / METRICS} is damaged: it has no validation; remove {folder}")
+        return Trial(drawn, max(validated.values()))
 
     def _run_folder(self, settings: TrainSettings) -> Path:
         """One folder for the same settings, so that a resumed trial finds its own."""
@@ -248,8 +282,8 @@ class _Tuning:
             self.inputs, settings, folder, device=self.device, resume=True, listener=self.listener
         )
         values = [(trial.valid, trial.pruned) for trial in trials]
-        write_file(to_yaml(settings).encode(), self.folder / BEST)
-        write_file(plot_trials(values, default.valid).encode(), self.folder / PLOT)
+        replace_file(to_yaml(settings).encode(), self.folder / BEST)
+        replace_file(plot_trials(values, default.valid).encode(), self.folder / PLOT)
         content = {
             "kind": KIND,
             "default": asdict(default),
@@ -258,7 +292,7 @@ class _Tuning:
             "run": folder.name,
             "test": None if run.results is None else run.results.to_json(),
         }
-        write_file((json.dumps(content, indent=1) + "\n").encode(), self.folder / RESULT)
+        write_json(self.folder / RESULT, content)
         return Tuned(self.folder, default, trials, best, run.results, folder)
 
 
@@ -269,10 +303,6 @@ def _finished(study: Study) -> list[FrozenTrial]:
 def _unfinished(study: Study) -> list[FrozenTrial]:
     """Trials that were running when their process was killed."""
     return [trial for trial in study.trials if trial.state.name == "RUNNING"]
-
-
-def _best_valid(trial: FrozenTrial) -> float:
-    return max([*trial.intermediate_values.values(), *([trial.value] if trial.value else [])])
 
 
 def _validated(folder: Path) -> dict[int, float]:

@@ -19,6 +19,7 @@ from lmpnn_kge.queries.store import QueryStore, write_store
 from lmpnn_kge.settings.kinds import FactsMode, UnionMode
 
 from ..conftest import TOY
+from ..edited import edit_json, read_json
 from ..toy_runs import CHECKPOINTS, ROTATE, TYPES, cli, sample_few, train_tiny
 
 FACTS = get_args(FactsMode)
@@ -66,7 +67,7 @@ def test_json_has_this_shape_exactly(trained):
         assert 0 < found["queries"] <= 16
         assert all(list(part) == ["mrr", "answers"] for part in found["missing_edges"].values())
     assert results["A_P"] is results["A_N"] is None  # as not all of their types are there
-    assert results == strict((trained / "test.json").read_text())
+    assert results == read_json(trained / "test.json")
 
 
 def test_json_says_what_was_measured_with_what(trained, toy_queries, tmp_path):
@@ -104,15 +105,11 @@ def test_results_on_changed_queries_are_not_kept_in_the_run(trained, tmp_path, t
     run, store = tmp_path / "run", tmp_path / "queries"
     shutil.copytree(trained, run)
     shutil.copytree(toy_queries, store)
-    facts = json.loads((run / "run.json").read_text())
-    facts["queries"]["folder"] = str(store)
-    (run / "run.json").write_text(json.dumps(facts))
+    edit_json(run / "run.json", lambda facts: facts["queries"].update(folder=str(store)))
     cli("evaluate", run, "--method", "cqd-beam")
     assert (run / "test-cqd-beam.json").is_file()
     (run / "test-cqd-beam.json").unlink()
-    manifest = json.loads((store / "manifest.json").read_text())
-    manifest["provenance"]["changed"] = True
-    (store / "manifest.json").write_text(json.dumps(manifest))
+    edit_json(store / "manifest.json", lambda facts: facts["provenance"].update(changed=True))
     assert "has changed since" in cli("evaluate", run, "--method", "cqd-beam").stderr
     assert not (run / "test-cqd-beam.json").exists()
 
@@ -250,15 +247,14 @@ def test_a_folder_that_is_not_a_run_is_reported(here):
 def test_a_run_may_move_with_its_checkpoint(trained, here):
     shutil.copytree(trained, here / "ä b" / "moved")
     shutil.copy(CHECKPOINTS / "rotate.train.pt", here / "my rotate.pt")
-    facts = json.loads((trained / "run.json").read_text())
-    facts["checkpoint"]["file"] = "/gone/rotate.pt"
-    (here / "ä b" / "moved" / "run.json").write_text(json.dumps(facts))
+    file = here / "ä b" / "moved" / "run.json"
+    edit_json(file, lambda facts: facts["checkpoint"].update(file="/gone/rotate.pt"))
     assert "is not at /gone/rotate.pt; say where it is with --checkpoint" in cli(
         "evaluate", "ä b/moved", code=2
     ).stderr  # fmt: skip
     result = cli("evaluate", "ä b/moved", "--checkpoint", "my rotate.pt", "--json")
     assert result.stderr == ""
-    assert strict(result.stdout) == strict((trained / "test.json").read_text())
+    assert strict(result.stdout) == read_json(trained / "test.json")
 
 
 def test_another_checkpoint_of_the_same_sizes_is_noted(trained):
@@ -305,7 +301,7 @@ def test_the_precision_of_a_run_is_that_of_its_training(here, toy_queries, monke
     monkeypatch.setattr(train, "choose_precision", lambda name, device: torch.float32)
     opened = Run.open(here / "run")
     assert opened.method.model.mlp.dtype == torch.bfloat16
-    assert opened.evaluate().to_json() == json.loads((here / "run" / "test.json").read_text())
+    assert opened.evaluate().to_json() == read_json(here / "run" / "test.json")
 
 
 # The Python side, from the root of the package

@@ -17,6 +17,7 @@ from lmpnn_kge.files import (
     read_bytes,
     read_text,
     relative,
+    replace_file,
     write_file,
 )
 from lmpnn_kge.files.leftovers import UNFINISHED
@@ -362,6 +363,16 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     os.close(reading)
     assert pipe.is_fifo()
     assert os.listdir(tmp_path) == ["pipe"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_in_the_place_of_an_own_file_is_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")  # to write to it would wait for a reader
+    (tmp_path / "link").symlink_to("/dev/null")
+    for name in ("pipe", "link"):
+        replace_file(b"content", tmp_path / name)
+        assert (tmp_path / name).read_bytes() == b"content"
+        assert not (tmp_path / name).is_symlink()
 
 
 @pytest.mark.parametrize("name", ["", "."])

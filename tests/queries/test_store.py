@@ -21,6 +21,7 @@ from lmpnn_kge.queries import store as store_module
 from lmpnn_kge.queries.store import QueryStore, is_store, write_store
 
 from ..conftest import ROOT
+from ..edited import edit_json
 from .tiny_stores import RELATIONS, content, small, stores
 
 
@@ -161,9 +162,9 @@ def test_if_renaming_fails_the_old_store_stays(tmp_path, monkeypatch, failing):
 
 
 KILLED = """
-import os, signal, sys
+import os, pathlib, signal, sys
 from dataclasses import replace
-import numpy, json
+import numpy
 from tests.queries.tiny_stores import small
 from lmpnn_kge.queries import store
 steps = int(sys.argv[2])
@@ -175,7 +176,9 @@ def dying(function):
             os.kill(os.getpid(), signal.SIGKILL)
         return function(*arguments, **options)
     return step
-numpy.save, json.dumps, os.rename = map(dying, (numpy.save, json.dumps, os.rename))
+numpy.save, os.rename = dying(numpy.save), dying(os.rename)
+for name in ("write_bytes", "write_text"):
+    setattr(pathlib.Path, name, dying(getattr(pathlib.Path, name)))
 store.write_store(replace(small(), graph="other"), sys.argv[1])
 """
 
@@ -198,9 +201,7 @@ def test_a_killed_process_leaves_the_old_store_or_none_and_blocks_nobody(tmp_pat
 
 def edit(change):
     def damage(folder):
-        manifest = json.loads((folder / "manifest.json").read_text())
-        change(manifest)
-        (folder / "manifest.json").write_text(json.dumps(manifest))
+        edit_json(folder / "manifest.json", change)
 
     return damage
 
@@ -355,7 +356,7 @@ def test_a_store_with_more_patterns_than_files_may_be_open_opens(tmp_path):
 def without_checksums(folder):
     """A store as older versions wrote it."""
     manifest = json.loads((folder / "manifest.json").read_text())
-    del manifest["names"]
+    del manifest["names"], manifest["checksum"]
     for patterns in manifest["splits"].values():
         for entry in patterns.values():
             del entry["sha256"]

@@ -25,6 +25,7 @@ from lmpnn_kge.reports.record import read_run
 from lmpnn_kge.reports.report import make_report, write_report
 from lmpnn_kge.reports.sections import MOST_PANELS, Section
 
+from ..edited import edit_settings, signed
 from ..toy_runs import cli, partials, train_tiny
 
 HOSTILE = "<img src=x onerror=alert(1)> | *a* _b_ `c` [d](http://e.f) $g$ & \\| #"
@@ -51,7 +52,7 @@ def copy(trained, tmp_path):
         facts["queries"]["sha256"] = queries or facts["queries"]["sha256"]
         facts["queries"]["provenance"] = provenance or facts["queries"]["provenance"]
         facts["checkpoint"]["model"] = model or facts["checkpoint"]["model"]
-        (folder / "run.json").write_text(json.dumps(facts | more))
+        (folder / "run.json").write_text(json.dumps(signed(facts | more)))
         if mrr is not None:
             (folder / "test.json").write_text(json.dumps(content(mrr)))
         return folder
@@ -345,8 +346,7 @@ def test_a_run_that_is_not_finished_is_a_row_that_says_so(sketched, copy, tmp_pa
     done, stopped, begun = copy("done"), copy("stopped"), copy("begun")
     for folder in (stopped, begun):
         (folder / "test.json").unlink()
-        config = (folder / "config.yaml").read_text().replace("epochs: 2", "epochs: 9")
-        (folder / "config.yaml").write_text(config)
+        edit_settings(folder, lambda text: text.replace("epochs: 2", "epochs: 9"))
     (begun / "metrics.jsonl").unlink()
     tables, _ = written(done, stopped, begun, out=tmp_path / "out")
     name = "stopped (not finished: 2 of 9 epochs)"
@@ -360,10 +360,12 @@ def test_a_run_that_is_not_finished_is_a_row_that_says_so(sketched, copy, tmp_pa
 def test_a_run_that_lost_patience_is_finished(copy):
     folder = copy()
     (folder / "test.json").unlink()
-    config = (folder / "config.yaml").read_text().replace("epochs: 2", "epochs: 9")
-    (folder / "config.yaml").write_text(re.sub("patience: .*", "patience: 1", config))
+    edit_settings(
+        folder,
+        lambda text: re.sub("patience: .*", "patience: 1", text.replace("epochs: 2", "epochs: 9")),
+    )
     first, second = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
-    second["valid"] = first["valid"]
+    second = signed(second | {"valid": first["valid"]})
     (folder / "metrics.jsonl").write_text(f"{json.dumps(first)}\n{json.dumps(second)}\n")
     assert read_run(folder).state == "no results on test"
     assert read_run(folder).best == 1
@@ -406,9 +408,7 @@ def test_runs_of_the_same_name_get_distinct_names(sketched, copy, tmp_path):
 
 def test_settings_that_differ_come_first(sketched, copy, tmp_path):
     one, two = copy("one"), copy("two")
-    (two / "config.yaml").write_text(
-        (two / "config.yaml").read_text().replace("hidden: 8", "hidden: 9")
-    )
+    edit_settings(two, lambda text: text.replace("hidden: 8", "hidden: 9"))
     tables, _ = written(one, two, out=tmp_path / "out")
     assert [["", "one", "two"], ["hidden", "8", "9"]] in tables
     assert row_of(tables, "seed") == {"one": "0", "two": "0"}

@@ -26,6 +26,7 @@ from lmpnn_kge.query.patterns import named_patterns
 from lmpnn_kge.runs.ask import ask
 
 from ..conftest import TOY
+from ..edited import edit_settings
 from ..toy_runs import ROTATE, cli, sample_few, tiny, train_tiny
 
 QUESTION = "friend_of(person/sven_ekdal, ?)"  # of whose ten friends two were held out
@@ -259,8 +260,7 @@ def test_a_run_whose_training_is_not_finished_says_so(run, tmp_path):
     assert run.notes == Run.open(run.folder.path).notes == ()
     folder = tmp_path / "unfinished"
     shutil.copytree(run.folder.path, folder)
-    config = (folder / "config.yaml").read_text()
-    (folder / "config.yaml").write_text(config.replace("epochs: 2", "epochs: 5"))
+    edit_settings(folder, lambda text: text.replace("epochs: 2", "epochs: 5"))
     (note,) = Run.open(folder).notes
     assert "is not finished: 2 of 5 epochs are done" in note
     assert f"note: {note}" in cli("ask", folder, QUESTION).stderr

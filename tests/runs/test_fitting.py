@@ -24,6 +24,7 @@ from lmpnn_kge.search.fit import fit
 from lmpnn_kge.work.listener import SILENT, Listener
 
 from ..conftest import TOY
+from ..edited import edit_json, read_json
 from ..toy_runs import ROTATE, cli, sample_few, tiny
 
 FRIENDS = "friend_of(person/sven_ekdal, ?)"
@@ -276,6 +277,13 @@ def test_damage_inside_the_file_is_noted(home):
     file.write_text(with_fitted(beta=-1)(file.read_text()))
     notes = Notes()
     Run.open(home / "run").ask(FRIENDS, listener=notes)
+    assert notes.texts[0] == (
+        f"{file} is damaged: it has changed since it was written: its checksum differs; "
+        "it is fitted again"
+    )
+    edit_json(file, lambda content: content["fitted"].update(beta=-1))
+    notes = Notes()
+    Run.open(home / "run").ask(FRIENDS, listener=notes)
     assert notes.texts[0] == f"{file}: beta must be greater than 0; it is fitted again"
 
 
@@ -360,7 +368,7 @@ def test_the_command_evaluates_a_run(home, name):
     results = json.loads(cli("evaluate", home / "run", "--method", name, "--json").stdout)
     assert 0 < results["types"]["1p"]["mrr"] <= 1
     assert 0 <= results["reliability"]["error"] < 1
-    assert json.loads((home / "run" / f"test-{name}.json").read_text()) == results
+    assert read_json(home / "run" / f"test-{name}.json") == results
     assert (home / "run" / f"{name}.json").is_file()
 
 

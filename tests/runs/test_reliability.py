@@ -13,6 +13,7 @@ from lmpnn_kge.runs.reliability import measure_edges, measure_on_test
 from lmpnn_kge.work.listener import SILENT
 
 from ..conftest import TOY
+from ..edited import edit_json
 from ..toy_runs import CHECKPOINTS, ROTATE, CliRunner, cli, train_tiny
 
 QUESTION = "friend_of(person/sven_ekdal, ?)"
@@ -67,7 +68,7 @@ def test_edges_that_an_earlier_version_fitted_are_fitted_again(run):
     file = run.folder.path / "edges.json"
     content = json.loads(file.read_text())
     before = content["fitted"]["probability"]
-    file.write_text(json.dumps({**content, "fitted": before}))
+    edit_json(file, lambda content: content.update(fitted=before))
     result = cli("ask", run.folder.path, QUESTION, "--method", "search", "--explain")
     assert "it is fitted again" in result.stderr
     assert json.loads(file.read_text()) == content

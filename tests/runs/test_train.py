@@ -17,6 +17,7 @@ from lmpnn_kge.training.lmpnn import scheduled_rate
 from lmpnn_kge.training.provenance import located_path
 
 from ..conftest import TOY
+from ..edited import read_json
 from ..toy_runs import (
     CHECKPOINTS,
     ROTATE,
@@ -229,7 +230,7 @@ def test_every_setting_trains_and_opens_again(here, toy_queries, changes):
     assert ("valid" in record) == (changes.get("validate_every") != 0)
     again = Run.open(here / "run").evaluate()
     assert again == run.evaluate() == run.results
-    assert again.to_json() == json.loads((here / "run" / "test.json").read_text())
+    assert again.to_json() == read_json(here / "run" / "test.json")
 
 
 def test_training_learns(here, toy_queries):

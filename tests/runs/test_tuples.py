@@ -9,6 +9,7 @@ from lmpnn_kge.methods.results import Results
 from lmpnn_kge.runs.asking_tuples import MEAN, TRUTH
 
 from ..conftest import TOY
+from ..edited import read_json
 from ..toy_runs import cli, sample_few, train_tiny
 from .test_asking import ask, asking
 
@@ -49,7 +50,7 @@ def test_results_of_tuples_are_printed_and_kept(run):
     shown = cli("evaluate", run.folder.path, "--method", "search", "--limit", 3).stdout
     assert "multiply Hits@10" in shown
     assert "joint MRR" in shown
-    kept = json.loads((run.folder.path / "test.json").read_text())
+    kept = read_json(run.folder.path / "test.json")
     assert Results.from_json(kept, "test.json") == run.results
     assert "tuples" not in kept["types"]["1p"]
 

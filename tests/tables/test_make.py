@@ -21,6 +21,7 @@ from lmpnn_kge.tables.section import TableRow, table_section
 from lmpnn_kge.work.listener import SILENT
 
 from ..conftest import TOY
+from ..edited import edit_json
 from ..reports.test_report import results
 from ..toy_runs import (
     CHECKPOINTS,
@@ -560,9 +561,7 @@ def test_finished_methods_are_reused_unless_their_inputs_differ(
     assert make(queries, tmp_path / "out", **options).rows == first.rows
     assert not evaluated
     file = tmp_path / "out" / "rotate.cqd-beam.json"
-    content = json.loads(file.read_text())
-    content["inputs"]["queries"] = "0" * 64
-    file.write_text(json.dumps(content))
+    edit_json(file, lambda content: content["inputs"].update(queries="0" * 64))
     assert make(queries, tmp_path / "out", **options).rows == first.rows
     assert evaluated == ["cqd-beam"]
 

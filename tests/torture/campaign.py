@@ -69,17 +69,22 @@ LONGEST = 4000
 
 def command(*arguments: str | Path, accept: tuple[int, ...] = (0,)) -> Outcome:
     """Run a command of lmpnn-kge in this process, and check how it ends."""
+    return output(*arguments, accept=accept)[0]
+
+
+def output(*arguments: str | Path, accept: tuple[int, ...] = (0,)) -> tuple[Outcome, str]:
+    """The same, and what the command printed as its result."""
     from lmpnn_kge.cli import main
 
     result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     if result.exit_code in accept:
-        return Outcome.ACCEPTED
+        return Outcome.ACCEPTED, result.stdout
     if result.exit_code != 2:
         raise Wrong(f"exit code {result.exit_code}: {result.output[-500:]}")
     check_message(result.stderr)
-    return Outcome.REFUSED
+    return Outcome.REFUSED, result.stdout
 
 
 def check_message(stderr: str) -> None:

@@ -11,9 +11,10 @@ from .surroundings import Signals, Surroundings
 from .texts import Texts
 from .threads import Threads
 from .together import TwoProcesses, Vanishing
+from .unfinished import Unfinished
 
 CAMPAIGNS: tuple[Campaign, ...] = (
-    Checkpoints(), Safetensors(), Stores(), Runs(), Betae(), Datasets(), Texts(), Formulas(),
-    Places(), Surroundings(), Kills(), Signals(), FullDisk(), KilledDemo(), TwoProcesses(),
-    Vanishing(), Threads(), Requests(),
+    Checkpoints(), Safetensors(), Stores(), Runs(), Unfinished(), Betae(), Datasets(), Texts(),
+    Formulas(), Places(), Surroundings(), Kills(), Signals(), FullDisk(), KilledDemo(),
+    TwoProcesses(), Vanishing(), Threads(), Requests(),
 )  # fmt: skip

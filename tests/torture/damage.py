@@ -1,8 +1,9 @@
 """Damaged folders: stores, runs, datasets and those of BetaE; and files of safetensors.
 
-A case edits some files of a sound folder: their bytes, or, in JSON and YAML, single values. Then
-commands that use the folder run. What is refused must be refused in one line; what is accepted must
-give the same answer as the sound folder if only numbers with a checksum were changed.
+A case edits some files of a sound folder: their bytes, or, in JSON and YAML, single values, with or
+without a forged checksum. Then a command that uses the folder runs. What is refused must be refused
+in one line; what is accepted must print the same as on the sound folder, unless a checksum was
+forged.
 """
 
 import json
@@ -14,8 +15,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from lmpnn_kge.files.checked import CHECKSUM, yaml_with_checksum
+
 from ..conftest import TOY
-from .campaign import Campaign, Outcome, Steps, Wrong, command
+from ..edited import signed
+from .campaign import Campaign, Outcome, Steps, Wrong, command, output
 from .edits import apply_edit, draw_edit
 from .pickles import apply_pickle_edit, draw_pickle_edit, operations
 
@@ -39,35 +43,15 @@ class Folder(Campaign):
 
     memory = 2 << 30
     seconds = 60
+    #: The numbers of the commands that print the same unless they notice the damage.
+    compared: tuple[int, ...] = ()
 
     def commands(self, folder: Path, inputs: Path) -> Sequence[Sequence[str | Path]]:
         """Commands to run on a damaged folder."""
         raise NotImplementedError
 
     def draw(self, number: int, random: Random, inputs: Path) -> Steps:
-        base = inputs / "base"
-        files = sorted(str(f.relative_to(base)) for f in base.rglob("*") if f.is_file())
-        steps: Steps = [["command", random.random()]]
-        for _ in range(random.choice((1, 1, 1, 2, 4))):
-            file = random.choice(files)
-            kinds = ["bytes", "bytes", "remove", "swap", "folder", "empty", random.choice(NO_FILES)]
-            if file.endswith((".json", ".jsonl", ".yaml")):
-                kinds += ["value"] * 8
-            if file.endswith(".pkl"):
-                kinds += ["pickle"] * 10
-            match random.choice(kinds):
-                case "bytes":
-                    steps.append(["bytes", file, *draw_edit(random)])
-                case "value":
-                    odd = random.randrange(len(ODD))
-                    steps.append(["value", file, random.random(), odd, random.random() < 0.2])
-                case "pickle":
-                    steps.append(["pickle", file, *draw_pickle_edit(random)])
-                case "swap":
-                    steps.append(["swap", file, random.choice(files)])
-                case other:
-                    steps.append([other, file])
-        return steps
+        return [["command", random.random()], *draw_damage(random, inputs / "base")]
 
     def run(self, steps: Steps, inputs: Path, scratch: Path) -> Outcome:
         folder = scratch / "base"
@@ -77,7 +61,50 @@ class Folder(Campaign):
                 damage(folder, step)
         share = next((step[1] for step in steps if step[0] == "command"), 0)
         commands = self.commands(folder, inputs)
-        return command(*commands[int(share * len(commands))])
+        number = int(share * len(commands))
+        outcome, printed = output(*commands[number])
+        if outcome is Outcome.ACCEPTED and number in self.compared:
+            sound = output(*self.commands(inputs / "base", inputs)[number])[1]
+            sound = sound.replace(str(inputs / "base"), str(folder))
+            if printed != sound and all(is_noticed(step) or is_lost(step) for step in steps):
+                raise Wrong(f"{commands[number]} printed {printed!r} and not {sound!r}")
+        return outcome
+
+
+def is_noticed(step: list[Any]) -> bool:
+    """Whether an edit is one that a checksum shows."""
+    return step[0] in ("command", "bytes") or (step[0] == "value" and not step[-1])
+
+
+def is_lost(step: list[Any]) -> bool:
+    """Whether an edit leaves nothing of a file."""
+    return step[0] in ("remove", "empty", "folder", *NO_FILES)
+
+
+def draw_damage(random: Random, folder: Path) -> Steps:
+    """Edits of some files of a folder."""
+    files = sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file())
+    steps: Steps = []
+    for _ in range(random.choice((1, 1, 1, 2, 4))):
+        file = random.choice(files)
+        kinds = ["bytes", "bytes", "remove", "swap", "folder", "empty", random.choice(NO_FILES)]
+        if file.endswith((".json", ".jsonl", ".yaml")):
+            kinds += ["value"] * 8
+        if file.endswith(".pkl"):
+            kinds += ["pickle"] * 10
+        match random.choice(kinds):
+            case "bytes":
+                steps.append(["bytes", file, *draw_edit(random)])
+            case "value":
+                odd, forged = random.randrange(len(ODD)), random.random() < 0.6
+                steps.append(["value", file, random.random(), odd, random.random() < 0.2, forged])
+            case "pickle":
+                steps.append(["pickle", file, *draw_pickle_edit(random)])
+            case "swap":
+                steps.append(["swap", file, random.choice(files)])
+            case other:
+                steps.append([other, file])
+    return steps
 
 
 def damage(folder: Path, step: list[Any]) -> None:
@@ -121,8 +148,11 @@ def is_readable(file: Path) -> bool:
     return file.is_file() and file.stat().st_size < HOLE
 
 
-def change_value(file: Path, share: float, odd: int, drop: bool) -> None:
-    """Replace or drop one value of a JSON or YAML file, at any depth."""
+def change_value(file: Path, share: float, odd: int, drop: bool, forged: bool = False) -> None:
+    """Replace or drop one value of a JSON or YAML file, at any depth.
+
+    The checksum is no value. It may be forged, so that it fits what the file holds then.
+    """
     import yaml
 
     try:
@@ -139,7 +169,7 @@ def change_value(file: Path, share: float, odd: int, drop: bool) -> None:
 
     def collect(value: Any) -> None:
         items = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, inner in list(items)[:50]:
+        for key, inner in [item for item in items if item[0] != CHECKSUM][:50]:
             places.append((value, key))
             if isinstance(inner, dict | list):
                 collect(inner)
@@ -147,17 +177,26 @@ def change_value(file: Path, share: float, odd: int, drop: bool) -> None:
     if not isinstance(content, dict | list) or not content:
         return
     collect(content)
+    if not places:
+        return
     parent, key = places[int(share * len(places))]
     if drop:
         del parent[key]
     else:
         parent[key] = ODD[odd]
     if file.suffix == ".yaml":
-        file.write_text(yaml.safe_dump(content))
+        changed, rest = yaml.safe_dump(content), text.partition(f"# {CHECKSUM}")
+        file.write_text(yaml_with_checksum(changed) if forged else changed + "".join(rest[1:]))
     elif file.suffix == ".jsonl":
-        file.write_text("".join(json.dumps(line) + "\n" for line in content))
+        lines = [forge(line) if forged else line for line in content]
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     else:
-        file.write_text(json.dumps(content))
+        file.write_text(json.dumps(forge(content) if forged else content))
+
+
+def forge(content: Any) -> Any:
+    """A mapping with a checksum that fits, if it has one."""
+    return signed(content) if isinstance(content, dict) and CHECKSUM in content else content
 
 
 def sample_few(dataset: Path, out: Path) -> None:
@@ -181,6 +220,7 @@ TINY = [
 class Stores(Folder):
     name = "stores"
     weight = 2
+    compared = (0, 1)
 
     def prepare(self, inputs: Path) -> None:
         sample_few(TOY / "dataset", inputs / "base")
@@ -213,8 +253,11 @@ class Stores(Folder):
 
 
 class Runs(Folder):
+    """A run with all that it keeps: fits of its methods and their results."""
+
     name = "runs"
     weight = 2
+    compared = (0, 1, 2, 3, 4, 5)
 
     def prepare(self, inputs: Path) -> None:
         sample_few(TOY / "dataset", inputs / "queries")
@@ -223,18 +266,37 @@ class Runs(Folder):
             "--dataset", TOY / "dataset", "--queries", inputs / "queries",
             "--out", inputs / "base", *TINY,
         )  # fmt: skip
+        for method in ("search", "hybrid"):
+            command_ok("evaluate", inputs / "base", "--method", method)
+        for number in self.compared:  # which keeps what they fit
+            command_ok(*self.commands(inputs / "base", inputs)[number])
 
     def commands(self, folder: Path, inputs: Path) -> Sequence[Sequence[str | Path]]:
-        place = ["--checkpoint", TOY / "checkpoints" / "rotate.package.pt"]
-        names = json.loads((inputs / "base" / "names.json").read_text())
-        formula = f'"{names["relation_ids"][0]}"("{names["entity_ids"][0]}", ?)'
+        checkpoint = ["--checkpoint", TOY / "checkpoints" / "rotate.package.pt"]
+        moved = [*checkpoint, "--dataset", TOY / "dataset"]
+        formula = 'friend_of("person/ada_voss", ?x) & friend_of(?x, ?)'
+        queries = ["--queries", inputs / "queries"]
         return (
-            ("evaluate", folder, "--queries", inputs / "queries", *place, "--limit", "2"),
-            ("ask", folder, formula, "--method", "lmpnn"),
+            ("evaluate", folder, *queries, *checkpoint, "--limit", "2", "--json"),
+            ("ask", folder, formula, "--method", "lmpnn", *moved, "--json"),
+            ("ask", folder, formula, *moved, "--explain", "--count", "--json"),
+            ("ask", folder, formula, "--method", "search", *moved, "--json"),
+            ("evaluate", folder, *queries, *moved, "--method", "hybrid", "--limit", "2", "--json"),
+            ("predict", folder, *moved, "--limit", "5", "--format", "csv"),
             ("report", folder, "-o", "report"),
             ("train", "--resume", "--out", folder),
             ("evaluate", folder),
         )
+
+    def run(self, steps: Steps, inputs: Path, scratch: Path) -> Outcome:
+        outcome = super().run(steps, inputs, scratch)
+        report = scratch / "report"
+        if report.exists() and all(map(is_noticed, steps)):
+            command_ok("report", inputs / "base", "-o", scratch / "sound")
+            for file in sorted((scratch / "sound").rglob("*.md")):
+                if (report / file.name).read_bytes() != file.read_bytes():
+                    raise Wrong(f"{file.name} differs")
+        return outcome
 
 
 class Betae(Folder):

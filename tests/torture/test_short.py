@@ -19,7 +19,8 @@ CASES = {
     "places": 25,
     "formulas": 60,
     "requests": 50,
-    "runs": 5,
+    "runs": 8,
+    "unfinished": 8,
     "betae": 5,
     "threads": 3,
 }

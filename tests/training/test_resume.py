@@ -4,6 +4,7 @@ import dataclasses
 import errno
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,11 +18,13 @@ from safetensors.torch import load_file, safe_open, save_file
 from lmpnn_kge import ConfigError, FileError, Listener, LmpnnError, Run, RunError, train
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.queries.store import QueryStore, write_store
+from lmpnn_kge.reports.record import read_run
 from lmpnn_kge.training import loop
 from lmpnn_kge.training.folder import RUN, RunFolder
 from lmpnn_kge.training.interrupt import Interrupted
 
 from ..conftest import TOY
+from ..edited import edit_json, edit_settings
 from ..toy_runs import (
     CHECKPOINTS,
     ROTATE,
@@ -505,14 +508,12 @@ def test_a_state_without_progress_is_refused(run, facts):
     ],
 )
 def test_provenance_of_wrong_types_is_refused(run, key, value):
-    facts = json.loads((run / "run.json").read_text()) | {key: value}
-    (run / "run.json").write_text(json.dumps(facts))
-    both(run, "run.json is damaged")
+    edit_json(run / "run.json", lambda facts: facts.update({key: value}))
+    both(run, "run.json is damaged: ")
 
 
 def test_a_backbone_that_is_not_installed_is_reported(run):
-    facts = json.loads((run / "run.json").read_text()) | {"backbone": "quate"}
-    (run / "run.json").write_text(json.dumps(facts))
+    edit_json(run / "run.json", lambda facts: facts.update(backbone="quate"))
     both(run, "quate")
 
 
@@ -539,10 +540,51 @@ def test_invalid_names_are_refused(run, change):
     both(run, "names.json is damaged")
 
 
+def read_all(run):
+    """Read all texts of a run."""
+    return read_run(run), Run.open(run)
+
+
+def values(name, text):
+    """The values in a text: the last digit of a long number need not change it."""
+    if name.endswith(".jsonl"):
+        return [json.loads(line) for line in text.splitlines()]
+    return json.loads(text) if name.endswith(".json") else text
+
+
+def test_a_changed_digit_is_noticed_in_every_text_of_a_run(run):
+    for name in ("run.json", "config.yaml", "names.json", "test.json", "metrics.jsonl"):
+        text = (run / name).read_text()
+        for place in [match.start() for match in re.finditer("[0-9]", text)][::7]:
+            digit = str((int(text[place]) + 1) % 10)
+            changed = text[:place] + digit + text[place + 1 :]
+            if values(name, changed) == values(name, text):
+                continue
+            (run / name).write_text(changed)
+            with pytest.raises(RunError, match=f"{name} is damaged|format|not a run folder"):
+                read_all(run)
+        (run / name).write_text(text)
+    read_all(run)
+
+
+def test_a_changed_fact_of_a_state_is_noticed(run):
+    with safe_open(run / "state.safetensors", "pt") as content:
+        facts = content.metadata()["facts"].replace('"stale": ', '"stale": 1')
+    save_file(load_file(run / "state.safetensors"), run / "state.safetensors", {"facts": facts})
+    stderr = cli("train", "--resume", "--out", run, "--epochs", "9", code=2).stderr
+    assert "state.safetensors is damaged or missing: it has changed since it was written" in stderr
+
+
+def test_weights_of_another_type_are_refused(run):
+    for name in ("model.safetensors", "state.safetensors"):
+        content = (run / name).read_bytes()
+        (run / name).write_bytes(content.replace(b'"dtype":"F32"', b'"dtype":"I32"'))
+    assert "model.safetensors" in cli("evaluate", run, code=2).stderr
+    assert "state.safetensors is damaged" in cli("train", "--resume", "--out", run, code=2).stderr
+
+
 def test_settings_that_are_missing_are_named(run):
-    lines = (run / "config.yaml").read_text().splitlines(keepends=True)
-    kept = [line for line in lines if not line.startswith("hidden:")]
-    (run / "config.yaml").write_text("".join(kept))
+    edit_settings(run, lambda text: re.sub("hidden:.*\n", "", text))
     both(run, "config.yaml is damaged: settings are missing: hidden")
 
 

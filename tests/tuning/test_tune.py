@@ -1,8 +1,11 @@
 """A tuning chooses on valid, tests once, and survives a kill."""
 
 import json
+import os
 import shutil
+import sqlite3
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -161,3 +164,37 @@ def test_a_missing_package_is_named(here, toy_queries, monkeypatch):
 def test_a_tuning_can_move(whole, tmp_path, toy_queries):
     shutil.copytree(whole.folder, tmp_path / "ä b?")
     assert tuned_on(toy_queries, tmp_path / "ä b?").best == whole.best
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "text", "pipe", "loop"])
+def test_a_damaged_study_is_one_line(whole, tmp_path, toy_queries, damage):
+    shutil.copytree(whole.folder, tmp_path / "copy")
+    file = tmp_path / "copy" / "study.db"
+    content = file.read_bytes()
+    file.unlink()
+    match damage:
+        case "empty":
+            file.touch()
+        case "cut":
+            file.write_bytes(content[: len(content) // 2])
+        case "text":
+            file.write_text("not a database\n" * 1000)
+        case "pipe":
+            os.mkfifo(file)
+        case "loop":
+            file.symlink_to(file)
+    with pytest.raises(RunError, match=r"study.db is damaged|was tested already"):
+        tuned_on(toy_queries, tmp_path / "copy")
+
+
+def test_a_changed_study_or_run_is_noticed(whole, tmp_path, toy_queries):
+    shutil.copytree(whole.folder, tmp_path / "copy")
+    with closing(sqlite3.connect(tmp_path / "copy" / "study.db")) as database, database:
+        database.execute("UPDATE trial_intermediate_values SET intermediate_value = 0.9")
+    with pytest.raises(RunError, match=r"does not agree with .* one of them is damaged"):
+        tuned_on(toy_queries, tmp_path / "copy")
+    shutil.copytree(whole.folder, tmp_path / "other")
+    for file in (tmp_path / "other").glob("run-*/metrics.jsonl"):
+        file.write_text("")
+    with pytest.raises(RunError, match="has no validation"):
+        tuned_on(toy_queries, tmp_path / "other")

@@ -1,7 +1,8 @@
 """A binary copy of a large graph's text files, beside them, so that it opens in a moment.
 
 The copy says of which files it is: their sizes, times and numbers on the disk, and a hash of their
-contents. It is used only if these agree, and is made anew otherwise. Losing it loses nothing.
+contents. It is used only if these agree and if its own numbers have their hashes, and is made anew
+otherwise. Losing it loses nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from lmpnn_kge.errors import DatasetError, FileError
-from lmpnn_kge.files import write_file
+from lmpnn_kge.files import replace_file
+from lmpnn_kge.files.checked import with_checksum, without_checksum
 from lmpnn_kge.graph.formats.content import Content
 from lmpnn_kge.graph.triples import SPLITS, Triples
 from lmpnn_kge.graph.vocabulary import Labels, Vocabulary
@@ -36,7 +38,7 @@ WORTH = 8 << 20
 HASHED = 1 << 30
 
 #: Changes to the layout of the cache.
-FORMAT = 1
+FORMAT = 2
 
 #: Times of files are not exact: what changed so shortly before the cache was made, in nanoseconds,
 #: could have changed once more without a trace.
@@ -79,6 +81,7 @@ def store(folder: Path, content: Content, stamps: Stamps | None = None) -> None:
         "splits": [*content.splits],
         "lists": [name for name in LISTS if name in columns],
         "digest": _digest(folder, stamps),
+        "columns": {name: _hash(column) for name, column in columns.items()},
         "stamps": stamps,
         "made": time.time_ns(),
     }
@@ -86,7 +89,8 @@ def store(folder: Path, content: Content, stamps: Stamps | None = None) -> None:
         return
     # A folder that cannot be written, or a full disk, is no reason not to open a graph.
     with suppress(FileError):
-        write_file(save(columns, {"lmpnn_kge": json.dumps(about)}), folder / NAME)
+        text = json.dumps(with_checksum(about))
+        replace_file(save(columns, {"lmpnn_kge": text}), folder / NAME)
 
 
 def _stamps(folder: Path) -> Stamps:
@@ -118,6 +122,12 @@ def _digest(folder: Path, stamps: Stamps) -> str:
     return digest.hexdigest()
 
 
+def _hash(column: npt.NDArray[Any]) -> str:
+    digest = hashlib.blake2b(f"{column.dtype} {column.shape}\n".encode(), digest_size=32)
+    digest.update(np.ascontiguousarray(column).data)
+    return digest.hexdigest()
+
+
 def _columns(content: Content) -> dict[str, npt.NDArray[Any]] | None:
     """Names and triples as arrays; None if a name has a line break."""
     names = content.vocabulary
@@ -144,13 +154,15 @@ def _load(folder: Path, stamps: Stamps) -> Content | None:
         return None
     try:
         with safe_open(file, framework="numpy") as opened:
-            about = json.loads((opened.metadata() or {})["lmpnn_kge"])
+            about = without_checksum(json.loads((opened.metadata() or {})["lmpnn_kge"]))
             if about["format"] != FORMAT or _sizes(about["stamps"]) != _sizes(stamps):
                 return None
             by_times = _has_times(about, stamps)
             if not by_times and about["digest"] != _digest(folder, stamps):
                 return None
             columns = {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118
+        if {name: _hash(column) for name, column in columns.items()} != about["columns"]:
+            return None
         content = _content(about, columns)
     except (OSError, SafetensorError, *NO_CACHE):
         return None  # damaged, of a later version, or not ours: the texts are what counts
