@@ -3,6 +3,7 @@
 import shutil
 import warnings
 import zipfile
+import zlib
 from io import BytesIO
 from pathlib import Path
 from random import Random
@@ -11,6 +12,9 @@ from ..conftest import TOY
 from .campaign import Campaign, Outcome, Steps, command
 from .edits import apply_edit, draw_edit
 from .pickles import apply_pickle_edit, draw_pickle_edit, operations
+
+#: One of so many files that can be inspected is also used.
+USED = 8
 
 Members = list[tuple[str, bytes]]
 
@@ -58,7 +62,10 @@ class Checkpoints(Campaign):
                 content = apply_edit(content, step[1:])
         file = scratch / "file.pt"
         file.write_bytes(content)
-        return command("inspect", file, "--json")
+        outcome = command("inspect", file, "--json")
+        if outcome is Outcome.ACCEPTED and zlib.crc32(content) % USED == 0:
+            command("predict", "--checkpoint", file, "--dataset", TOY / "dataset", "--limit", "3")
+        return outcome
 
 
 def edited_pickle(pickle: bytes, edits: Steps) -> bytes:

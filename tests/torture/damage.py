@@ -10,6 +10,7 @@ import json
 import os
 import pickle
 import shutil
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -30,6 +31,9 @@ ODD: tuple[Any, ...] = (
     "*a", "!!python/object:os.system", [None], "nan", -0.5, "~", "~nobody/x", ".", "..",
 )  # fmt: skip
 
+
+#: One of so many files of safetensors that can be inspected is also used.
+USED = 8
 
 #: Bytes of a file that takes hardly any room on the disk.
 HOLE = 1 << 40
@@ -371,7 +375,10 @@ class Safetensors(Campaign):
                 content = apply_edit(content, step[1:])
         file = scratch / "file.safetensors"
         file.write_bytes(content)
-        return command("inspect", file, "--json")
+        outcome = command("inspect", file, "--json")
+        if outcome is Outcome.ACCEPTED and zlib.crc32(content) % USED == 0:
+            command("predict", "--checkpoint", file, "--dataset", TOY / "dataset", "--limit", "3")
+        return outcome
 
 
 def with_header(content: bytes, scratch: Path, share: float, odd: int, drop: bool) -> bytes:

@@ -94,7 +94,8 @@ class Kills(Campaign):
             case "sample over":
                 shutil.copytree(inputs / "queries", scratch / "old")
             case "ask":
-                shutil.copytree(inputs / "run", scratch / "run")
+                for folder in ("run", "queries"):  # on which it fits, and which it finds beside it
+                    shutil.copytree(inputs / folder, scratch / folder)
             case "evaluate":
                 shutil.copy(ROTATE, scratch / "rotate.pt")
 

@@ -4,12 +4,10 @@ import os
 from pathlib import Path
 from random import Random
 
-from ..conftest import ROOT, TOY
+from ..conftest import ROOT
 from .campaign import Campaign, Outcome, Steps, Wrong, command
 from .damage import TINY, command_ok, sample_few
-
-DATASET = TOY / "dataset"
-ROTATE = TOY / "checkpoints" / "rotate.package.pt"
+from .kills import DATASET, QUESTION, ROTATE
 
 PLACES = (
     "/proc/x", "/proc/x/y", "/dev/full", "file/x", "file", "loop", "loop/x", "x" * 300, "", ".",
@@ -38,6 +36,8 @@ class Places(Campaign):
         command_ok("queries", "export", inputs / "queries", "-o", inputs / "betae")
         command_ok("train", "--checkpoint", ROTATE, "--dataset", DATASET, "--queries",
                    inputs / "queries", "--out", inputs / "run", *TINY)  # fmt: skip
+        command_ok("ask", inputs / "run", QUESTION)  # fits its methods
+        (inputs / "table.yaml").write_text("eps: {epsilon: 0.5}\n")
 
     def jobs(self, inputs: Path) -> list[list[str]]:
         queries, run = inputs / "queries", inputs / "run"
@@ -60,7 +60,17 @@ class Places(Campaign):
             ["pretrain", "--backbone", "distmult", "--dataset", DATASET, "-o", "new.pt",
              "--set", "dim=4", "--set", "epochs=0", "--set", "penalty=0.1"],
             ["predict", run, "--limit", "3", "-o", "new.tsv"],
-            ["config", "--set", "hidden=8"],
+            ["config", "show", "--set", "hidden=8"],
+            ["graph", DATASET, "-n", "2", "--json"],
+            ["translate", "r(a, ?)"],
+            ["backbones", "new", "my-model", "-o", "new", "--type", "distance"],
+            ["evaluate", "--method", "cqd-beam", "--checkpoint", ROTATE, "--dataset", DATASET,
+             "--queries", queries, "--limit", "1", "--ranks", "new.csv", "--set", "beam=2"],
+            ["ask", run, QUESTION, "--explain", "--witnesses", "2", "--count", "-o", "new.svg"],
+            ["tune", "--checkpoint", ROTATE, "--dataset", DATASET, "--queries", queries, "--out",
+             "new", "--trials", "1", "--search", "learning_rate=1e-4..1e-1,log", *TINY],
+            ["table", inputs / "table.yaml", "--checkpoint", ROTATE, "--dataset", DATASET,
+             "--queries", queries, "--out", "new", "--limit", "1", *TINY],
         ]  # fmt: skip
         return [[str(part) for part in job] for job in jobs]
 
