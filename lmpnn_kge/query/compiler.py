@@ -96,6 +96,9 @@ class Compiler:
             keep = tuple(v for v in all_variables(mentioning) if v != variable)
             # Items with a constant that are about these variables alone make the table smaller.
             bucket = [*mentioning, *items.take_grounded(keep)]
+            # Those of an inequality or a denied atom would otherwise range over all entities.
+            bound = set(all_variables(filter(is_positive, bucket)))
+            bucket += items.take_binding([v for v in keep if v not in bound], keep)
             items.add(Factor(self._select(bucket, keep, distinct=True), keep))
             buckets.append(Bucket(variable, mentioning))
             for neighbour in effort.keys() & set(keep):

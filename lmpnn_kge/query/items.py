@@ -132,6 +132,17 @@ class Incidence:
             and allowed.issuperset(variables_of(self._items[number]))
         ]
 
+    def take_binding(self, unbound: Iterable[Variable], others: Iterable[Variable]) -> list[Item]:
+        """Remove a positive item for each variable, if it is about these and others alone."""
+        allowed, taken = {*unbound, *others}, []
+        for variable in unbound:
+            for number in sorted(self._numbers.get(variable, ())):
+                item = self._items[number]
+                if is_positive(item) and allowed.issuperset(variables_of(item)):
+                    taken.append(self._remove(number))
+                    break
+        return taken
+
     def rest(self) -> list[Item]:
         """All items that are left."""
         return [self._items[number] for number in sorted(self._items)]

@@ -56,6 +56,20 @@ def test_a_step_of_a_path_reads_one_edge_and_the_step_before():
     assert statement.count("JOIN edges") + statement.count("FROM edges") == 5
 
 
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "r(?x, ?) & r(?y, ?) & ?x != ?y",
+        "r(?x, ?) & r(?y, ?) & r(?z, ?) & ?x != ?y & ?y != ?z & ?x != ?z",
+        "!r(?x, ?y) & s(?x, ?) & r(?y, ?)",
+        "r(a, ?) & !(s(?, ?x) & s(?, ?y) & ?x != ?y)",
+    ],
+)
+def test_only_a_variable_that_no_positive_atom_binds_ranges_over_all_entities(formula):
+    assert "entities" not in pattern_sql(Pattern(parse(formula)))
+    assert "entities" in pattern_sql(Pattern(parse(f"{formula} & ?w != ?")))
+
+
 def test_the_statement_for_witnesses_grows_with_the_formula_and_not_with_its_square():
     small, large = (
         len(witness_sql(normalise(parse(path(size))), ["a"], ["r"], limit=1)) for size in (50, 400)

@@ -50,9 +50,18 @@ class Folder(Campaign):
     #: The numbers of the commands that print the same unless they notice the damage.
     compared: tuple[int, ...] = ()
 
+    def __init__(self) -> None:
+        self._sound: dict[int, str] = {}
+
     def commands(self, folder: Path, inputs: Path) -> Sequence[Sequence[str | Path]]:
         """Commands to run on a damaged folder."""
         raise NotImplementedError
+
+    def sound(self, number: int, inputs: Path) -> str:
+        """What a command prints for the sound folder."""
+        if number not in self._sound:
+            self._sound[number] = output(*self.commands(sound_copy(inputs), inputs)[number])[1]
+        return self._sound[number]
 
     def draw(self, number: int, random: Random, inputs: Path) -> Steps:
         return [["command", random.random()], *draw_damage(random, inputs / "base")]
@@ -68,11 +77,18 @@ class Folder(Campaign):
         number = int(share * len(commands))
         outcome, printed = output(*commands[number])
         if outcome is Outcome.ACCEPTED and number in self.compared:
-            sound = output(*self.commands(inputs / "base", inputs)[number])[1]
-            sound = sound.replace(str(inputs / "base"), str(folder))
+            sound = self.sound(number, inputs).replace(str(sound_copy(inputs)), str(folder))
             if printed != sound and all(is_noticed(step) or is_lost(step) for step in steps):
                 raise Wrong(f"{commands[number]} printed {printed!r} and not {sound!r}")
         return outcome
+
+
+def sound_copy(inputs: Path) -> Path:
+    """A copy of the sound folder that is as deep as a damaged one, for relative paths."""
+    copy = inputs.parent / f"sound-{os.getpid()}" / "base"
+    if not copy.exists():
+        shutil.copytree(inputs / "base", copy)
+    return copy
 
 
 def is_noticed(step: list[Any]) -> bool:
@@ -296,7 +312,7 @@ class Runs(Folder):
         outcome = super().run(steps, inputs, scratch)
         report = scratch / "report"
         if report.exists() and all(map(is_noticed, steps)):
-            command_ok("report", inputs / "base", "-o", scratch / "sound")
+            command_ok("report", sound_copy(inputs), "-o", scratch / "sound")
             for file in sorted((scratch / "sound").rglob("*.md")):
                 if (report / file.name).read_bytes() != file.read_bytes():
                     raise Wrong(f"{file.name} differs")

@@ -15,7 +15,7 @@ from random import Random
 from ..conftest import ROOT, TOY
 from .campaign import FORBIDDEN, Campaign, Outcome, Steps, Wrong, check_message
 from .counted import Ended, run_counted
-from .damage import TINY, command_ok, sample_few
+from .damage import TINY, command_ok, is_readable, sample_few
 
 ROTATE = TOY / "checkpoints" / "rotate.package.pt"
 DATASET = TOY / "dataset"
@@ -165,7 +165,7 @@ def contents(folder: Path) -> dict[str, str]:
     """A hash of every file, without times and without what differs between two equal runs."""
     hashes = {}
     for file in sorted(folder.rglob("*")):
-        if file.is_file():
+        if is_readable(file):
             hashes[str(file.relative_to(folder))] = hashlib.sha256(_stable(file)).hexdigest()
         elif not file.is_dir():
             hashes[str(file.relative_to(folder))] = "not a file"
