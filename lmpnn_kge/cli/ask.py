@@ -22,7 +22,7 @@ from lmpnn_kge.cli.options import (
 )
 from lmpnn_kge.cli.progress import terminal
 from lmpnn_kge.errors import LmpnnError, QueryError, one_line, printable
-from lmpnn_kge.files import check_target, write_file
+from lmpnn_kge.files import check_file, write_file
 
 if TYPE_CHECKING:
     from lmpnn_kge.runs.answer import AnswerList, NumberOfAnswers
@@ -170,7 +170,7 @@ def ask(
             raise LmpnnError(f"{file.name} has no formula")
     if out is not None:
         check_svg(out)
-        check_target(Path(out))
+        check_file(out)
     opened = Run.open(
         run, checkpoint=checkpoint, dataset=dataset, device=device, table_memory=table_memory
     )

@@ -223,7 +223,8 @@ def replace_file(content: bytes, file: Path) -> None:
 def write_file(content: bytes, file: Path) -> None:
     """Write a file that a user named atomically, replacing the one that may exist.
 
-    A pipe or a device, such as /dev/stdout, is not replaced: the content goes into it.
+    Missing folders are made. A pipe or a device, such as /dev/stdout, is not replaced: the content
+    goes into it.
     """
     write_parts([content], file)
 
@@ -239,6 +240,10 @@ def write_parts(parts: Iterable[bytes | memoryview], file: Path) -> None:
         except OSError as error:
             raise FileError(f"{file} cannot be written: {_reason(error)}") from error
         return
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{short(str(file))} cannot be written: {_reason(error)}") from error
     _replace_file(parts, file)
 
 

@@ -152,6 +152,19 @@ def test_mistakes_are_one_line(run, questions, monkeypatch, arguments, message):
 SPARQL = "SELECT ?a {\n  <person/sven_ekdal> <friend_of> ?a\n} LIMIT 4"
 
 
+def test_a_picture_of_reasons_replaces_an_older_one(run, tmp_path):
+    file = tmp_path / "new" / "why.svg"
+    for question in (FRIENDS, PLACES):
+        cli("ask", run.folder.path, question, "-k", 1, "-o", file)
+    assert "known in" in file.read_text()
+
+
+def test_a_picture_that_cannot_be_written_is_refused_before_the_questions(run, tmp_path):
+    (tmp_path / "file").touch()
+    stderr = cli("ask", run.folder.path, WRONG, "-o", tmp_path / "file" / "x.svg", code=2).stderr
+    assert "x.svg cannot be written" in stderr
+
+
 def test_a_sparql_query_is_asked_like_its_formula(run, tmp_path):
     pytest.importorskip("rdflib", reason="the extra rdf is not installed")
     (tmp_path / "friends.rq").write_text(SPARQL)

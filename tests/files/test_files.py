@@ -267,13 +267,22 @@ def test_an_interrupted_replacement_leaves_the_old_file_and_nothing_else(tmp_pat
     assert contents(tmp_path) == {"file": "old"}
 
 
-def test_a_file_in_a_missing_folder_or_in_place_of_a_folder_cannot_be_written(tmp_path):
+def test_a_file_cannot_be_written_below_a_file_or_in_place_of_a_folder(tmp_path):
     (tmp_path / "folder").mkdir()
-    with pytest.raises(FileError, match=r"no/file cannot be written: No such file or directory"):
-        write_file(b"content", tmp_path / "no" / "file")
+    (tmp_path / "file").touch()
+    with pytest.raises(FileError, match=r"file/deep cannot be written: (File exists|Not a dir)"):
+        write_file(b"content", tmp_path / "file" / "deep")
     with pytest.raises(FileError, match=r"folder cannot be written: Is a directory"):
         write_file(b"content", tmp_path / "folder")
-    assert os.listdir(tmp_path) == ["folder"]
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
+
+
+def test_folders_are_made_for_a_file_that_a_user_names_and_not_for_our_own(tmp_path):
+    write_file(b"content", tmp_path / "new" / "deep" / "file")
+    assert (tmp_path / "new" / "deep" / "file").read_bytes() == b"content"
+    with pytest.raises(FileError, match="cannot be written: No such file or directory"):
+        replace_file(b"content", tmp_path / "removed" / "state")
+    assert os.listdir(tmp_path) == ["new"]
 
 
 def test_a_path_in_the_current_folder_is_printed_relative_to_it(here):

@@ -12,7 +12,7 @@ from random import Random
 from .campaign import FORBIDDEN, Campaign, Outcome, Steps, Wrong
 from .counted import Ended, run_counted, start, wait_counted
 from .damage import TINY, command_ok, sample_few
-from .kills import DATASET, ROTATE, Kills, contents
+from .kills import DATASET, QUESTION, ROTATE, SMALL, Kills, contents
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGPIPE", "SIGUSR1", "SIGQUIT")
 
@@ -73,44 +73,38 @@ class Surroundings(Campaign):
         shutil.copy(ROTATE, inputs / "rotate.pt")
         command_ok("train", "--checkpoint", inputs / "rotate.pt", "--dataset", inputs / "dataset",
                    "--queries", inputs / "queries", "--out", inputs / "run", *TINY)  # fmt: skip
-        command_ok("ask", inputs / "run", 'friend_of("person/ada_voss", ?)')  # fits its methods
+        command_ok("ask", inputs / "run", QUESTION)  # fits its methods
 
     def jobs(self, inputs: Path) -> dict[str, list[str]]:
         run, dataset, queries = (str(inputs / name) for name in ("run", "dataset", "queries"))
-        question = 'friend_of("person/ada_voss", ?)'
         return {
             "help": ["--help"],
             "version": ["--version"],
             "wrong": ["nothing"],
             "backbones": ["backbones"],
             "config": ["config", "show"],
-            "answer": ["answer", question, "--dataset", dataset],
-            "ask": ["ask", run, question, "--explain"],
+            "answer": ["answer", QUESTION, "--dataset", dataset],
+            "ask": ["ask", run, QUESTION, "--explain"],
             "ask stdin": ["ask", run, "-"],
-            "translate": ["translate", question],
+            "translate": ["translate", QUESTION],
             "graph": ["graph", dataset],
-            "draw": ["draw", question],
-            "draw -o": ["draw", question, "-o", "picture.svg"],
+            "draw": ["draw", QUESTION],
+            "draw -o": ["draw", QUESTION, "-o", "picture.svg"],
             "inspect": ["inspect", str(inputs / "rotate.pt"), "--json"],
             "show": ["queries", "show", queries],
             "verify": ["queries", "verify", queries],
-            "sample": [
-                "sample",
-                "--dataset",
-                dataset,
-                "-o",
-                "out",
-                "--types",
-                "1p",
-                "--count",
-                "2",
-            ],
+            "sample": ["sample", "--dataset", dataset, "-o", "out", "--types", "1p", "--count",
+                       "2"],
+            "train": ["train", "--checkpoint", str(inputs / "rotate.pt"), "--dataset", dataset,
+                      "--queries", queries, "--out", "out", *TINY],
+            "pretrain": ["pretrain", "--backbone", "distmult", "--dataset", dataset, "-o", "x.pt",
+                         "--set", "penalty=0.1", *SMALL],
             "split": ["split", "-", "--format", "tsv", "-o", "out"],
             "evaluate": ["evaluate", run, "--limit", "1"],
             "predict": ["predict", run, "--limit", "2"],
             "report": ["report", run, "-o", "report"],
             "refused": ["ask", run, "nobody(x, ?)"],
-        }
+        }  # fmt: skip
 
     def draw(self, number: int, random: Random, inputs: Path) -> Steps:
         steps: Steps = [["job", random.choice(list(self.jobs(inputs)))]]

@@ -5,14 +5,10 @@ import shutil
 from pathlib import Path
 from random import Random
 
-from ..conftest import TOY
 from .campaign import Campaign, Outcome, Steps, Wrong, check_message
 from .counted import Ended, run_counted, start_counted, wait_counted, wait_stopped
 from .damage import TINY, command_ok, sample_few
-from .kills import SMALL, Kills, contents
-
-DATASET = TOY / "dataset"
-ROTATE = TOY / "checkpoints" / "rotate.package.pt"
+from .kills import DATASET, QUESTION, ROTATE, SMALL, Kills, contents
 
 
 def check(ended: Ended, name: str) -> None:
@@ -74,6 +70,7 @@ class Vanishing(Campaign):
         sample_few(DATASET, inputs / "queries")
         shutil.copytree(DATASET, inputs / "dataset")
         shutil.copy(ROTATE, inputs / "rotate.pt")
+        (inputs / "table.yaml").write_text("eps: {epsilon: 0.5}\n")
         command_ok("train", "--checkpoint", inputs / "rotate.pt", "--dataset", inputs / "dataset",
                    "--queries", inputs / "queries", "--out", inputs / "run", *TINY)  # fmt: skip
 
@@ -90,10 +87,15 @@ class Vanishing(Campaign):
             "pretrain": ["pretrain", "--backbone", "distmult", "--dataset", "dataset", "-o",
                          "out.pt", *SMALL, "--set", "penalty=0.1"],
             "show": ["queries", "show", "queries", "--type", "2p"],
+            "ask": ["ask", "run", QUESTION, "--explain"],
+            "predict": ["predict", "run", "-o", "out/new.tsv", "--limit", "5"],
+            "table": ["table", "table.yaml", *train[1:]],
+            "tune": ["tune", *train[1:], "--search", "hidden=4..8", "--trials", "1"],
         }  # fmt: skip
 
     def draw(self, number: int, random: Random, inputs: Path) -> Steps:
-        victims = ("queries", "dataset", "rotate.pt", "run", "out", "out.pt.training", "random")
+        victims = ("queries", "dataset", "rotate.pt", "run", "out", "out.pt.training", "random",
+                   "table.yaml")  # fmt: skip
         name = random.choice(list(self.jobs()))
         return [[name, random.randrange(1, 80), random.choice(victims), random.random()]]
 
