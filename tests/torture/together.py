@@ -8,7 +8,7 @@ from random import Random
 from .campaign import Campaign, Outcome, Steps, Wrong, check_message
 from .counted import Ended, run_counted, start_counted, wait_counted, wait_stopped
 from .damage import TINY, command_ok, sample_few
-from .kills import DATASET, QUESTION, ROTATE, SMALL, Kills, contents
+from .kills import DATASET, FINAL, QUESTION, ROTATE, SMALL, Kills, contents
 
 
 def check(ended: Ended, name: str) -> None:
@@ -51,10 +51,6 @@ class TwoProcesses(Kills):
             differing = {k for k in {*found, *expected} if found.get(k) != expected.get(k)}
             raise Wrong(f"{name} at {place}: other files: {sorted(differing)}")
         return Outcome.ACCEPTED
-
-
-#: Commands that refuse to write over what they have written.
-FINAL = ("export",)
 
 
 class Vanishing(Campaign):
