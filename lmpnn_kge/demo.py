@@ -29,6 +29,7 @@ from lmpnn_kge.reports.sections import Section
 from lmpnn_kge.runs.answer import Answer, AnswerList
 from lmpnn_kge.runs.baselines import evaluate_method
 from lmpnn_kge.runs.inputs import queries_beside
+from lmpnn_kge.runs.kept import sound_results
 from lmpnn_kge.runs.pretrain import pretrain
 from lmpnn_kge.runs.run import Run
 from lmpnn_kge.runs.train import train
@@ -126,7 +127,7 @@ def demonstrate(
 
 def _tested(run: Run, method: str, listener: Listener) -> Results:
     """The results of a method on test, which the run keeps."""
-    results = run.kept_results(method)
+    results = sound_results(run.folder, method, listener)
     if results is None:
         results = run.evaluate("test", method=method, listener=listener)
         run.keep_results(method, results)

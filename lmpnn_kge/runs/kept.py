@@ -19,6 +19,7 @@ from lmpnn_kge.methods.results import Results
 from lmpnn_kge.settings.kinds import TrainSettings
 from lmpnn_kge.training.folder import RunFolder
 from lmpnn_kge.training.provenance import RunProvenance
+from lmpnn_kge.work.listener import Listener
 
 #: The results of the best network on the test queries.
 TEST = "test.json"
@@ -48,6 +49,15 @@ def read_results(folder: Folder, method: str) -> Results | None:
     if not folder.has(file):
         return None
     return Results.from_json(folder.read_json(file), str(folder.path / file))
+
+
+def sound_results(folder: Folder, method: str, listener: Listener) -> Results | None:
+    """`read_results` for who can measure them again: None, with a note, if the file is damaged."""
+    try:
+        return read_results(folder, method)
+    except RunError as error:
+        listener.note(f"{one_line(error)}; it is measured again")
+        return None
 
 
 def method_results(folder: Folder) -> dict[str, Results]:

@@ -16,9 +16,10 @@ from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.lmpnn.batches import Input, check_batches
 from lmpnn_kge.lmpnn.network import Lmpnn
 from lmpnn_kge.methods.lmpnn import LmpnnMethod
+from lmpnn_kge.methods.names import LMPNN
 from lmpnn_kge.processes import current
 from lmpnn_kge.runs.inputs import Inputs, gather, queries_beside
-from lmpnn_kge.runs.kept import TEST
+from lmpnn_kge.runs.kept import TEST, sound_results
 from lmpnn_kge.runs.moved import find_moved, precision
 from lmpnn_kge.runs.run import Run
 from lmpnn_kge.runs.tracking import check_trackers, tracked
@@ -142,7 +143,8 @@ def train_on(
         Loop(task, folder).train(listener)
         run = _loaded(model, folder, inputs)
         tests = splits.get("test", {}).values()
-        untested = current().any(current().first and not folder.has(TEST))
+        first = current().first
+        untested = current().any(first and sound_results(folder, LMPNN, listener) is None)
         if test and untested and any(len(queries.hard.values) for queries in tests):
             results = run.evaluate("test", queries=inputs.store, listener=listener)
             folder.write_json(TEST, results.to_json())

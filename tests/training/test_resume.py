@@ -567,6 +567,15 @@ def test_a_changed_digit_is_noticed_in_every_text_of_a_run(run):
     read_all(run)
 
 
+def test_damaged_results_are_measured_again(run):
+    before = (run / "test.json").read_text()
+    (run / "test.json").write_text(before.replace('"mrr": 0.', '"mrr": 0.9'))
+    assert "test.json is damaged" in cli("report", run, "-o", run / "report", code=2).stderr
+    printed = cli("train", "--resume", "--out", run).stderr
+    assert "its checksum differs; it is measured again" in printed
+    assert (run / "test.json").read_text() == before
+
+
 def test_a_changed_fact_of_a_state_is_noticed(run):
     with safe_open(run / "state.safetensors", "pt") as content:
         facts = content.metadata()["facts"].replace('"stale": ', '"stale": 1')
