@@ -132,6 +132,7 @@ class Sized(Stranger):
     ],
 )
 def test_what_cannot_be_written_is_refused(model, file, words, tmp_path, monkeypatch):
+    (tmp_path / "none").touch()  # in the place of a folder
     if model is Sized:
         monkeypatch.setattr("lmpnn_kge.backbones.safetensors.backbone_name", lambda model: "sized")
     with pytest.raises(LmpnnError, match=words):

@@ -119,7 +119,7 @@ def test_a_run_knows_its_checkpoint_and_graph(tmp_path, toy_queries):
         ([*GIVEN, "--tail", "nobody"], "there is no entity 'nobody'"),
         ([*GIVEN, "-n", "0"], "--limit"),
         ([*GIVEN, "--min-probability", "2"], "--min-probability"),
-        ([*GIVEN, "-o", "missing/out.csv"], "cannot be written"),
+        ([*GIVEN, "-o", "/dev/null/out.csv"], "cannot be written"),
     ],
 )
 def test_mistakes_are_one_line(here, arguments, words):

@@ -104,7 +104,9 @@ def test_draw_writes_a_picture(tmp_path):
     run("draw", "borders(Germany, ?) & !currency(?, Euro)", "-o", tmp_path / "g.svg")
     assert (tmp_path / "g.svg").read_text().startswith("<svg ")
     run("draw", "3cm", "-o", tmp_path / "g.svg")
-    assert "cannot be written" in run("draw", "2p", "-o", tmp_path / "no" / "g.svg", code=2).stderr
+    run("draw", "2p", "-o", tmp_path / "new" / "g.svg")
+    below = tmp_path / "g.svg" / "g.svg"
+    assert "cannot be written" in run("draw", "2p", "-o", below, code=2).stderr
 
 
 def test_a_formula_is_written_with_ids(toy_dataset):

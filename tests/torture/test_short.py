@@ -18,15 +18,21 @@ CASES = {
     "surroundings": 20,
     "places": 25,
     "formulas": 60,
-    "requests": 50,
+    "requests": 40,
     "runs": 8,
-    "unfinished": 8,
     "betae": 5,
-    "threads": 3,
+    "threads": 2,
 }
 
 #: The same for campaigns that start commands again and again.
-LONG = {"kills": 8, "signals": 4, "full-disk": 8, "two-processes": 4, "vanishing": 8}
+LONG = {
+    "kills": 8,
+    "signals": 4,
+    "full-disk": 8,
+    "two-processes": 4,
+    "vanishing": 8,
+    "unfinished": 12,
+}
 
 #: Campaigns of which even a few cases take minutes.
 SLOW = ("killed-demo",)

@@ -93,7 +93,7 @@ def whole(tmp_path_factory, toy_queries):
     return folder
 
 
-@pytest.mark.parametrize("processes", [2, 4])
+@pytest.mark.parametrize("processes", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_several_processes_train_to_the_same_bits(here, toy_queries, whole, processes):
     job = run_job(processes, *training(toy_queries, "run"), cwd=here)
     assert job.returncode == 0, job.stderr
@@ -118,6 +118,7 @@ def test_a_killed_process_ends_the_job_with_one_message_and_any_number_resumes_i
     assert partials(here) == []
 
 
+@pytest.mark.long
 def test_restarted_processes_do_not_see_the_addresses_of_those_before(here):
     (here / "restarted.py").write_text(RESTARTED)
     job = run_job(2, program=["restarted.py"], restarts=1, cwd=here)
@@ -126,6 +127,7 @@ def test_restarted_processes_do_not_see_the_addresses_of_those_before(here):
     assert "True" not in job.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("negatives", [0, 7])
 def test_a_pretraining_that_torchrun_restarts_ends_in_the_same_bits(here, toy_dataset, negatives):
     settings = {"dim": 8, "batch_size": 32, "epochs": 2, "penalty": 0.1, "entity_dropout": 0.2}
@@ -169,6 +171,7 @@ def test_a_mistake_is_reported_once(here):
     ]
 
 
+@pytest.mark.long
 def test_a_job_that_is_told_to_stop_saves_at_one_step(here, toy_queries):
     command = torchrun(2, *training(toy_queries, "run", patience=0), "--epochs", 2000)
     job = subprocess.Popen(
