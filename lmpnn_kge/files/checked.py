@@ -33,7 +33,10 @@ def without_checksum(content: Any) -> dict[str, Any]:
 
 
 def _checksum(content: Mapping[str, Any]) -> str:
-    return _hash(json.dumps(content, sort_keys=True))
+    try:
+        return _hash(json.dumps(content, sort_keys=True))
+    except RecursionError as error:  # it can be just shallow enough to be read
+        raise ValueError("it is nested too deeply") from error
 
 
 def yaml_with_checksum(text: str) -> str:

@@ -52,7 +52,7 @@ def read_results(folder: Folder, method: str) -> Results | None:
 
 
 def sound_results(folder: Folder, method: str, listener: Listener) -> Results | None:
-    """`read_results` for who can measure them again: None, with a note, if the file is damaged."""
+    """`read_results` for callers that can measure them again: a note and None if it is damaged."""
     try:
         return read_results(folder, method)
     except RunError as error:

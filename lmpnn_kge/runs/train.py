@@ -143,8 +143,8 @@ def train_on(
         Loop(task, folder).train(listener)
         run = _loaded(model, folder, inputs)
         tests = splits.get("test", {}).values()
-        first = current().first
-        untested = current().any(first and sound_results(folder, LMPNN, listener) is None)
+        writes = current().first
+        untested = current().any(writes and sound_results(folder, LMPNN, listener) is None)
         if test and untested and any(len(queries.hard.values) for queries in tests):
             results = run.evaluate("test", queries=inputs.store, listener=listener)
             folder.write_json(TEST, results.to_json())

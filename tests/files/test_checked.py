@@ -57,6 +57,16 @@ def test_only_a_mapping_has_a_checksum(content):
         without_checksum(content)
 
 
+def test_content_that_is_too_deep_to_be_written_is_refused():
+    deep: dict = {}
+    for _ in range(200_000):
+        deep = {"a": deep}
+    with pytest.raises(ValueError, match="nested too deeply"):
+        without_checksum({"a": deep, CHECKSUM: ""})
+    while deep:  # Python would free it level by level
+        deep = deep.pop("a")
+
+
 def test_settings_that_were_changed_are_refused():
     text = yaml_with_checksum("hidden: 8\nseed: 1\n")
     check_yaml(text)
