@@ -20,6 +20,7 @@ import numpy as np
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.files import atomic_folder
 from lmpnn_kge.graph.adjacency import Adjacency
+from lmpnn_kge.graph.duckdb_files import reason, writing
 from lmpnn_kge.graph.engine import Columns, Ints, Task
 from lmpnn_kge.graph.follow import follow
 from lmpnn_kge.graph.memory import memory_limit
@@ -110,7 +111,8 @@ class DuckDB:
         with atomic_folder(Path(folder)) as aside, self._prepared(task) as (session, statement):
             file = str(aside / "part-00000.parquet").replace("'", "''")
             rows = f"SELECT DISTINCT * FROM ({statement})"
-            session.fetch(f"COPY ({rows}) TO '{file}' (FORMAT parquet)")
+            with writing(Path(folder)):
+                session.fetch(f"COPY ({rows}) TO '{file}' (FORMAT parquet)")
 
     @contextmanager
     def _prepared(self, task: Task) -> Iterator[tuple[_Session, str]]:
@@ -136,6 +138,8 @@ class DuckDB:
                     f"the formula needs more than {self.megabytes:,} MB of memory and half of the "
                     "free space for temporary files; simplify it, or allow more with --memory SIZE"
                 ) from error
+            except duckdb.IOException as error:
+                raise QueryError(f"temporary files cannot be written: {reason(error)}") from error
 
     def _reached(self, task: Task) -> Columns | None:
         """The edges that matter to few queries or in a large graph; None if all should be read."""

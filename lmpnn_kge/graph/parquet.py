@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import duckdb
 import numpy as np
 
 from lmpnn_kge.files import atomic_folder
 from lmpnn_kge.graph.adjacency import Adjacency
+from lmpnn_kge.graph.duckdb_files import database_writing
 from lmpnn_kge.graph.engine import Columns, Ints
 
 #: Edges in a file: large enough to be read quickly, small enough for one task of a cluster.
@@ -36,7 +36,7 @@ def write_edges(
 
 def write_parquet(file: Path, columns: Columns) -> None:
     """Write columns as one Parquet file."""
-    with duckdb.connect() as connection:
+    with database_writing(file) as database:
         data = {name: np.ascontiguousarray(column, np.int32) for name, column in columns.items()}
-        connection.register("incoming", data)
-        connection.table("incoming").write_parquet(str(file))
+        database.register("incoming", data)
+        database.table("incoming").write_parquet(str(file))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import duckdb
 import numpy as np
 
 from lmpnn_kge.errors import FileError, short
+from lmpnn_kge.graph.duckdb_files import database_writing
 from lmpnn_kge.graph.formats.reading import is_unicode
 from lmpnn_kge.graph.triples import Triples
 
@@ -45,7 +45,6 @@ def write_rows(triples: Triples, file: Path) -> None:
     if not is_unicode(str(file)):  # DuckDB takes no other names
         raise FileError(f"{short(str(file))} cannot be written: the name is not Unicode text")
     columns = {name: np.ascontiguousarray(triples[:, place]) for place, name in enumerate("spo")}
-    with duckdb.connect() as database:
-        database.execute("SET enable_progress_bar = false")  # it is drawn on stdout
+    with database_writing(file) as database:
         database.register("rows", columns)
         database.table("rows").write_csv(str(file), sep="\t", header=False)

@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy.typing as npt
 
 from lmpnn_kge.errors import FileError
+from lmpnn_kge.graph.duckdb_files import database_writing
 
 #: How DuckDB writes each format.
 FORMATS = {
@@ -26,13 +26,13 @@ def columns_to_bytes(
 ) -> bytes:
     """The content of a file with these columns, each of a type of DuckDB."""
     selected = ", ".join(f'"{name}"::{types[name]} AS "{name}"' for name in columns)
-    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+    with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "columns")
-        connection.execute("SET enable_progress_bar = false")  # it is drawn on stdout
-        connection.register("columns", dict(columns))
-        connection.execute(
-            f"COPY (SELECT {selected} FROM columns) TO ? ({FORMATS[format]})", [str(file)]
-        )
+        with database_writing(file) as database:
+            database.register("columns", dict(columns))
+            database.execute(
+                f"COPY (SELECT {selected} FROM columns) TO ? ({FORMATS[format]})", [str(file)]
+            )
         return file.read_bytes()
 
 
