@@ -91,7 +91,9 @@ def check_message(stderr: str) -> None:
     """Wrong if what a refused command printed is not one short line that a user can read."""
     if stderr.startswith("Usage: ") and "\nCommands:\n" in stderr:
         return  # a group without a command prints its help
-    errors = [line for line in stderr.splitlines() if line.startswith("Error: ")]
+    # `ask` names each wrong one of several questions before it fails as a whole.
+    lines = [line for line in stderr.splitlines() if not line.startswith("Error: question ")]
+    errors = [line for line in lines if line.startswith("Error: ")]
     if len(errors) != 1:
         raise Wrong(f"{len(errors)} lines begin with 'Error: ': {stderr[-500:]}")
     if words := [word for word in FORBIDDEN if word in stderr]:
