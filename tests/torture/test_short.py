@@ -18,13 +18,11 @@ CASES = {
     "surroundings": 20,
     "places": 25,
     "formulas": 60,
-    "requests": 40,
     "runs": 8,
     "betae": 5,
-    "threads": 2,
 }
 
-#: The same for campaigns that start commands again and again.
+#: The same for campaigns that start commands again and again, threads or a server.
 LONG = {
     "kills": 8,
     "signals": 4,
@@ -32,6 +30,8 @@ LONG = {
     "two-processes": 4,
     "vanishing": 8,
     "unfinished": 12,
+    "threads": 3,
+    "requests": 60,
 }
 
 #: Campaigns of which even a few cases take minutes.

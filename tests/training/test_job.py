@@ -148,6 +148,7 @@ def test_a_pretraining_that_torchrun_restarts_ends_in_the_same_bits(here, toy_da
     assert not (here / "two.safetensors.training").exists()
 
 
+@pytest.mark.long
 def test_several_processes_evaluate_a_method_that_one_of_them_has_fitted(here, toy_queries):
     checkpoint = here / "rotate.pt"
     checkpoint.write_bytes(ROTATE.read_bytes())
@@ -188,6 +189,7 @@ def test_a_job_that_is_told_to_stop_saves_at_one_step(here, toy_queries):
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="this system has no /proc")
+@pytest.mark.long
 def test_no_thread_outlives_a_job(here):
     (here / "ended.py").write_text(ENDED)
     job = run_job(2, program=["ended.py"], cwd=here)
