@@ -22,6 +22,11 @@ def with_checksum(content: Mapping[str, Any]) -> dict[str, Any]:
     return {**content, CHECKSUM: _checksum(as_read)}
 
 
+def json_with_checksum(content: Mapping[str, Any]) -> str:
+    """The text of a JSON file with its checksum."""
+    return json.dumps(with_checksum(content), indent=1, allow_nan=False) + "\n"
+
+
 def without_checksum(content: Any) -> dict[str, Any]:
     """A mapping that was read from JSON; ValueError if it is not what was written."""
     if not isinstance(content, dict):

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from lmpnn_kge.errors import DatasetError, QueryError, choices, one_line, short
 from lmpnn_kge.files import atomic_folder, check_regular, read_bytes, read_text
-from lmpnn_kge.files.checked import with_checksum, without_checksum
+from lmpnn_kge.files.checked import json_with_checksum, without_checksum
 from lmpnn_kge.files.leftovers import UNFINISHED, restore
 from lmpnn_kge.graph.answers import Answers, Int32s
 from lmpnn_kge.graph.triples import SPLITS
@@ -235,8 +235,7 @@ def write_store(store: QueryStore, folder: str | Path) -> QueryStore:
             "provenance": dict(store.provenance),
         }
         # Last, because a folder without it is not a store.
-        text = json.dumps(with_checksum(manifest), indent=1)
-        (aside / "manifest.json").write_text(f"{text}\n")
+        (aside / "manifest.json").write_text(json_with_checksum(manifest))
     return QueryStore.open(folder)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from lmpnn_kge.errors import CalibrationError, FileError, RunError, one_line
 from lmpnn_kge.files import read_text, replace_file
-from lmpnn_kge.files.checked import with_checksum, without_checksum
+from lmpnn_kge.files.checked import json_with_checksum, without_checksum
 from lmpnn_kge.methods.calibration import Reliability
 from lmpnn_kge.methods.names import LMPNN, OF_RUN
 from lmpnn_kge.methods.results import Results
@@ -106,5 +106,4 @@ def read_json(file: Path, head: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def write_json(file: Path, content: Mapping[str, Any]) -> None:
     """Write a file that `read_json` reads."""
-    text = json.dumps(with_checksum(content), indent=1, allow_nan=False)
-    replace_file(f"{text}\n".encode(), file)
+    replace_file(json_with_checksum(content).encode(), file)

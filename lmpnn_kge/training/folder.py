@@ -32,6 +32,7 @@ from lmpnn_kge.files import (
 )
 from lmpnn_kge.files.checked import (
     check_yaml,
+    json_with_checksum,
     with_checksum,
     without_checksum,
     yaml_with_checksum,
@@ -103,7 +104,7 @@ class RunFolder(Generic[S, P]):
             (aside / NAMES).write_text(text)
             content = {"kind": kind.mark, "format": FORMAT, **provenance.to_json(path)}
             content["names_sha256"] = hashlib.sha256(text.encode()).hexdigest()
-            (aside / "run.json").write_text(json.dumps(with_checksum(content), indent=1) + "\n")
+            (aside / "run.json").write_text(json_with_checksum(content))
         return cls(path, settings, provenance)
 
     @classmethod
@@ -206,8 +207,7 @@ class RunFolder(Generic[S, P]):
             raise RunError(f"{error}; {self.path} stays as it was last saved") from error
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
-        text = json.dumps(with_checksum(content), indent=1, allow_nan=False)
-        self.write(name, f"{text}\n".encode())
+        self.write(name, json_with_checksum(content).encode())
 
     def write_settings(self, settings: S) -> None:
         self.write(CONFIG, _settings_text(settings).encode())
