@@ -3,18 +3,19 @@
 from .campaign import Campaign
 from .checkpoints import Checkpoints
 from .damage import Betae, Datasets, Runs, Safetensors, Stores
+from .disks import FileErrors, FullDisk, SmallDisk
 from .formulas import Formulas
-from .kills import FullDisk, KilledDemo, Kills
+from .kills import KilledDemo, Kills
 from .places import Places
 from .requests import Requests
 from .surroundings import Signals, Surroundings
 from .texts import Texts
 from .threads import Threads
-from .together import TwoProcesses, Vanishing
+from .together import Pairs, TwoProcesses, Vanishing
 from .unfinished import Unfinished
 
 CAMPAIGNS: tuple[Campaign, ...] = (
     Checkpoints(), Safetensors(), Stores(), Runs(), Unfinished(), Betae(), Datasets(), Texts(),
-    Formulas(), Places(), Surroundings(), Kills(), Signals(), FullDisk(), KilledDemo(),
-    TwoProcesses(), Vanishing(), Threads(), Requests(),
+    Formulas(), Places(), Surroundings(), Kills(), Signals(), FullDisk(), FileErrors(),
+    SmallDisk(), KilledDemo(), TwoProcesses(), Pairs(), Vanishing(), Threads(), Requests(),
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """A command in a child process that one of its operations on files stops."""
 
 import builtins
+import errno
 import io
 import os
 import signal
@@ -13,8 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .campaign import Outcome
+
 #: The functions of `os` that are counted, besides opening a file to write, and every write.
 FUNCTIONS = ("rename", "replace", "mkdir", "rmdir", "unlink", "fsync")
+
+#: The data of the tests, which commands read.
+DATA = Path(__file__).resolve().parents[1] / "data"
 
 #: Those that a full disk does not hinder.
 REMOVING = ("rmdir", "unlink")
@@ -27,6 +33,10 @@ class Ended:
     code: int
     operations: int
     stderr: str
+
+    @property
+    def outcome(self) -> Outcome:
+        return Outcome.REFUSED if self.code > 0 else Outcome.ACCEPTED
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,8 @@ def start_counted(job: list[str], folder: Path, log: Path, place: int, mode: str
     """Start a command; its mode says what happens at its N-th operation.
 
     kill: it is killed; full: the disk is full from then on; stop: it stops until it is told to go
-    on; signal N: it gets a signal; remove PATH: a file or folder is gone.
+    on; signal N: it gets a signal; remove PATH: a file or folder is gone; error N: the operation
+    fails with this error. Operations that read count for the last two only.
     """
     counts = log.with_name(f"{log.name}.count")
     return start(job, folder, log, lambda: Counter(place, mode, counts).install())
@@ -132,7 +143,7 @@ class Counter:
         self.folder = os.path.realpath(os.getcwd())
         self.write = os.open(counts, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
 
-    def step(self, hindered: bool = True) -> None:
+    def step(self, hindered: bool = True, file: Any = None) -> None:
         self.done += 1
         os.pwrite(self.write, str(self.done).encode(), 0)
         if self.done == self.place:
@@ -144,9 +155,12 @@ class Counter:
                 os.kill(os.getpid(), int(self.mode.removeprefix("signal ")))
             elif self.mode.startswith("remove "):
                 self._remove(self.mode.removeprefix("remove "))
+            elif self.mode.startswith("error "):
+                number = int(self.mode.removeprefix("error "))
+                raise OSError(number, os.strerror(number), file)
             self.is_full = self.mode == "full"
         if self.is_full and hindered:
-            raise OSError(28, "No space left on device")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), file)
 
     def install(self) -> None:
         for name in FUNCTIONS:
@@ -155,11 +169,10 @@ class Counter:
 
         def opened(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
             written = any(letter in mode for letter in "wxa+")
-            if not written and self.mode.startswith("remove") and not isinstance(file, int):
-                self.step()
+            if not isinstance(file, int) and self._counts(file, written):
+                self.step(file=file)
             if not written or isinstance(file, int) or not self._is_ours(file):
                 return opening(file, mode, *arguments, **options)
-            self.step()
             if "b" not in mode:
                 return opening(file, mode, *arguments, **options)
             return io.BufferedWriter(_Raw(self, file, mode.replace("b", "")))
@@ -171,12 +184,24 @@ class Counter:
         self.place = 0
         subprocess.run(["rm", "-rf", path], check=True)
 
+    def _counts(self, file: Any, written: bool) -> bool:
+        if written:
+            return self._is_ours(file)
+        return self.mode.startswith("remove") or (
+            self.mode.startswith("error") and self._is_data(file)
+        )
+
+    def _is_data(self, file: Any) -> bool:
+        """Whether a file is one that a user has, and not a part of an installed package."""
+        path = os.path.realpath(os.fsdecode(file))
+        return path.startswith((os.path.dirname(self.folder), str(DATA)))
+
     def _is_ours(self, file: Any) -> bool:
         return os.path.realpath(os.fsdecode(file)).startswith(self.folder)
 
     def _counted(self, function: Any, hindered: bool) -> Any:
         def counted(*arguments: Any, **options: Any) -> Any:
-            self.step(hindered)
+            self.step(hindered, file=None if isinstance(arguments[0], int) else arguments[0])
             return function(*arguments, **options)
 
         return counted

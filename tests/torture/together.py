@@ -1,22 +1,13 @@
 """Two processes on one folder, and files that vanish under a running process."""
 
-import json
 import shutil
 from pathlib import Path
 from random import Random
 
-from .campaign import Campaign, Outcome, Steps, Wrong, check_message
-from .counted import Ended, run_counted, start_counted, wait_counted, wait_stopped
+from .campaign import Campaign, Outcome, Steps, Wrong
+from .counted import run_counted, start_counted, wait_counted, wait_stopped
 from .damage import TINY, command_ok, sample_few
-from .kills import DATASET, FINAL, QUESTION, ROTATE, SMALL, Kills, contents
-
-
-def check(ended: Ended, name: str) -> None:
-    """Wrong if a command neither succeeded nor said in one line why not."""
-    if ended.code == 2:
-        check_message(ended.stderr)
-    elif ended.code:
-        raise Wrong(f"{name}: exit code {ended.code}: {ended.stderr[-600:]}")
+from .kills import DATASET, FINAL, QUESTION, ROTATE, SMALL, Kills, check_refused
 
 
 class TwoProcesses(Kills):
@@ -42,14 +33,10 @@ class TwoProcesses(Kills):
         late = run_counted(job, scratch, logs[1], 0, "kill")
         early = wait_counted(first, status)
         for ended in (early, late):
-            check(ended, name)
+            check_refused(ended)
         if early.code and late.code:
             raise Wrong(f"both were refused: {early.stderr[-200:]} / {late.stderr[-200:]}")
-        self.start(name, inputs, scratch, 0, must=name not in FINAL)
-        expected = json.loads((inputs / f"hash {name}").read_text())
-        if (found := contents(scratch)) != expected:
-            differing = {k for k in {*found, *expected} if found.get(k) != expected.get(k)}
-            raise Wrong(f"{name} at {place}: other files: {sorted(differing)}")
+        self.run_again(name, inputs, scratch, must=name not in FINAL)
         return Outcome.ACCEPTED
 
 
@@ -104,5 +91,29 @@ class Vanishing(Campaign):
             victim = str(files[int(share * len(files))].relative_to(work))
         log = scratch / "log"
         ended = run_counted(self.jobs()[name], work, log, place, f"remove {work / victim}")
-        check(ended, name)
-        return Outcome.REFUSED if ended.code else Outcome.ACCEPTED
+        check_refused(ended)
+        return ended.outcome
+
+
+class Pairs(Vanishing):
+    """One command stops at a file operation until another one has ended that uses its folders."""
+
+    name = "pairs"
+
+    def draw(self, number: int, random: Random, inputs: Path) -> Steps:
+        names = list(self.jobs())
+        return [[random.choice(names), random.randrange(1, 80), random.choice(names)]]
+
+    def run(self, steps: Steps, inputs: Path, scratch: Path) -> Outcome:
+        ((name, place, other),) = steps
+        work = scratch / "work"
+        shutil.copytree(inputs, work)
+        first = start_counted(self.jobs()[name], work, scratch / "first", place, "stop")
+        status = wait_stopped(first)
+        late = run_counted(self.jobs()[other], work, scratch / "second", 0, "kill")
+        early = wait_counted(first, status)
+        for ended in (early, late):
+            check_refused(ended)
+        if left := [path.name for path in work.rglob("*.partial")]:
+            raise Wrong(f"{name} and {other} have left {left}")
+        return Outcome.REFUSED if early.code or late.code else Outcome.ACCEPTED

@@ -8,7 +8,7 @@ from random import Random
 from .campaign import Campaign, Outcome, Steps, Wrong, command
 from .counted import run_counted
 from .damage import damage, draw_damage, is_lost, is_noticed, sample_few
-from .kills import DATASET, Kills, contents
+from .kills import DATASET, Kills, contents, differing_files
 
 #: Commands that resume, and the share of their file operations after which they were killed.
 KILLED = {"train": 0.7, "pretrain": 0.7, "table": 0.5, "tune": 0.5}
@@ -53,9 +53,9 @@ class Unfinished(Campaign):
             damage(scratch, step)
         outcome = command(*self._job(name, inputs))
         if outcome is Outcome.ACCEPTED and all(is_noticed(e) or is_lost(e) for e in edits):
-            found, expected = contents(scratch), json.loads((inputs / f"hash {name}").read_text())
-            differing = {k for k in {*found, *expected} if found.get(k) != expected.get(k)}
+            expected = json.loads((inputs / f"hash {name}").read_text())
+            differing = differing_files(contents(scratch), expected)
             # What a finished run holds besides its results need not be read.
-            if differing := differing - {edit[1] for edit in edits}:
-                raise Wrong(f"{name} ends with other files: {sorted(differing)}")
+            if unedited := [file for file in differing if file not in {e[1] for e in edits}]:
+                raise Wrong(f"{name} ends with other files: {unedited}")
         return outcome
