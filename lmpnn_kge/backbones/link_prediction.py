@@ -75,6 +75,8 @@ def rank_triples(
     Each question is scored once, even if it has several answers. The processes of a job take turns
     with chunks of questions.
     """
+    if not len(triples):
+        raise DatasetError("there are no triples to rank")
     processes = current()
     keys, answers = _questions(backbone, triples)
     known_keys, known_answers = _questions(backbone, known)

@@ -102,8 +102,9 @@ class _Main(Group):
         except (MemoryError, RuntimeError) as error:  # torch raises a RuntimeError
             if isinstance(error, RuntimeError) and not NO_MEMORY.search(str(error)):
                 raise
+            cause = f": {one_line(error)}" if str(error) else ""
             raise _Mistake(
-                f"out of memory: {one_line(error)}; use a smaller dim, hidden or batch_size"
+                f"out of memory{cause}; use a smaller dim, hidden or batch_size"
             ) from error
 
 

@@ -18,6 +18,7 @@ from lmpnn_kge.cli.options import (
     table_memory_option,
 )
 from lmpnn_kge.cli.progress import terminal
+from lmpnn_kge.errors import RunError, one_line
 from lmpnn_kge.methods.names import HYBRID, LMPNN, OF_CHECKPOINT, OF_RUN, SEARCH
 
 if TYPE_CHECKING:
@@ -228,7 +229,10 @@ def _evaluate_run(
         listener=listener,
     )
     if method != LMPNN and split == "test" and queries is None and limit is None:
-        run.keep_results(method, results)
+        try:
+            run.keep_results(method, results)
+        except RunError as error:
+            listener.note(f"{one_line(error)}, without these results")
     return results
 
 

@@ -21,6 +21,9 @@ from lmpnn_kge.work.turns import turn
 #: Combinations of entities that a statement may try if no edge limits them.
 MAX_COMBINATIONS = 1e9
 
+#: More answers than there can be, in a number that every engine takes.
+MAX_LIMIT = 2**62
+
 
 @dataclass(frozen=True, eq=False)
 class Database:
@@ -43,7 +46,8 @@ class Database:
         """
         if len(pattern.free) == 1:  # no more than there are entities
             limit = None
-        return self._run(pattern, constants, relations, level_of(split), None, limit)
+        most = None if limit is None else min(limit, MAX_LIMIT)
+        return self._run(pattern, constants, relations, level_of(split), None, most)
 
     def write_answers(
         self,
@@ -87,7 +91,7 @@ class Database:
             disjuncts,
             pattern.constants,
             pattern.relations,
-            limit=limit,
+            limit=min(limit, MAX_LIMIT),
             max_ranging=self._max_ranging(len(answers)),
         )
         places = answer_constants(pattern.constants, free)

@@ -27,6 +27,7 @@ from lmpnn_kge.graph.memory import memory_limit
 from lmpnn_kge.graph.reach import reachable
 from lmpnn_kge.graph.spill import spill_folder
 from lmpnn_kge.work.deadline import check_time, interrupting
+from lmpnn_kge.work.interrupts import interruptible
 from lmpnn_kge.work.once import once
 from lmpnn_kge.work.turns import passed
 
@@ -169,13 +170,16 @@ class _Session:
         """The columns that a statement yields; TimeLimitError if it takes too long."""
         check_time()
         try:
-            with interrupting(self.connection.interrupt), passed():
-                return self.connection.execute(statement).fetchnumpy()
+            interrupt = self.connection.interrupt
+            with interrupting(interrupt), passed():
+                return interruptible(
+                    lambda: self.connection.execute(statement).fetchnumpy(), interrupt
+                )
         except (duckdb.InterruptException, RuntimeError) as error:
             if "interrupted" not in str(error).lower():
                 raise
             check_time()
-            raise KeyboardInterrupt from error  # as DuckDB reports Ctrl-C
+            raise
 
 
 def _inline(table: str, columns: Columns) -> str:

@@ -252,6 +252,8 @@ class KnowledgeGraph:
         return self._answers(read_query(formula), split, limit)
 
     def _answers(self, query: Query, split: str, limit: int | None) -> TupleRows:
+        if limit is not None and limit < 1:
+            raise QueryError(f"limit must be at least 1, not {limit}")
         pattern, constants, relations = self._resolve(query)
         most = limit or (MAX_TUPLES if len(pattern.free) > 1 else self.num_entities)
         asked = min(most + 1, query.limit or most + 1)  # one more shows that there are others

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from lmpnn_kge.errors import QueryError
+from lmpnn_kge.errors import QueryError, short
 
 #: The share of the machine's memory that an engine takes if no other limit is set.
 SHARE = 0.5
@@ -16,6 +16,9 @@ UNKNOWN = 4 * 10**9
 
 #: The limit of a container, as Linux states it: bytes, or "max".
 CONTAINER = Path("/sys/fs/cgroup/memory.max")
+
+#: The largest number before a unit; with any unit, its bytes are a number that every engine takes.
+LARGEST = 1e6
 
 SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]i?B)\s*", re.IGNORECASE)
 
@@ -29,8 +32,8 @@ def memory_limit(size: str | None = None) -> int:
 def bytes_of(size: str) -> int:
     """The bytes of a size such as 8GB; QueryError if it is not one."""
     match = SIZE.fullmatch(size)
-    if match is None or not float(match[1]):
-        raise QueryError(f"{size!r} is not a size of memory; give one such as 500MB or 8GB")
+    if match is None or not 0 < float(match[1]) <= LARGEST:
+        raise QueryError(f"{short(size)!r} is not a size of memory; give one such as 500MB or 8GB")
     base = 1024 if "i" in match[2].lower() else 1000
     return round(float(match[1]) * base ** ("KMGT".index(match[2][0].upper()) + 1))
 

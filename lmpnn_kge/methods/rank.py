@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmpnn_kge.errors import RunError
+from lmpnn_kge.errors import ConfigError, RunError
 from lmpnn_kge.graph.answers import Int64s
 from lmpnn_kge.graph.triples import spread_evenly
 from lmpnn_kge.methods.bootstrap import mean_intervals
@@ -84,6 +84,8 @@ def intervals(ranks: Ranks) -> Intervals:
 
 def _with_hard_answers(store: QueryStore, split: str, limit: int | None) -> dict[str, Queries]:
     """The queries of a split that can be ranked, at most `limit` of each type."""
+    if limit is not None and limit < 1:
+        raise ConfigError(f"limit must be at least 1, not {limit}")
     ranked = {name: group.ranked for name, group in store.queries(split).items()}
     queries = {name: group for name, group in ranked.items() if len(group)}
     if not queries:

@@ -55,8 +55,17 @@ MEASURED, BEST = 64, 10
 
 def cache_folder() -> Path:
     """Where indices are kept."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "lmpnn-kge" / "indices"
+    if given := os.environ.get("XDG_CACHE_HOME"):
+        base = Path(given)
+    else:
+        try:
+            base = Path.home() / ".cache"
+        except RuntimeError as error:  # as in a container whose user has no name
+            raise FileError(
+                "the index of approximate answers has no place because there is no home folder; "
+                "set XDG_CACHE_HOME to a folder"
+            ) from error
+    return base / "lmpnn-kge" / "indices"
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,6 +46,12 @@ class Fit:
     reranker: Reranker | None  # of hybrid
     probability: AnswerProbability | None  # None if valid queries do not suffice
 
+    @property
+    def is_finite(self) -> bool:
+        learnt = [] if self.reranker is None else list(self.reranker.parameters())
+        tensors = [self.weights.beta, self.weights.relations, *learnt]
+        return all(bool(tensor.isfinite().all()) for tensor in tensors)
+
     def method(self, backbone: Backbone, facts: Facts, settings: SearchSettings) -> Method:
         """The method, ready to answer."""
         search = make_search(backbone, facts, settings, self.weights)
@@ -129,6 +135,11 @@ def fit(
         lessons = make_lessons(make(weights), for_learning, settings.seed, listener)
         reranker = train_reranker(lessons, facts.num_relations, settings.seed, listener)
     fitted = Fit(weights, reranker, None)
+    if not fitted.is_finite:
+        raise RunError(
+            f"{name} cannot use this embedding: some scores are so large that what is learnt from "
+            "them is not a finite number"
+        )
     if not queries:
         return fitted
     try:

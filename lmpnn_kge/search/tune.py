@@ -40,6 +40,9 @@ SAMPLE = 256
 #: Queries per type that choose β and b, and that the weights of relations are learnt from.
 FEW, MANY = 50, 2500
 
+#: Standard deviations of a row's scores that β can make up for in single precision.
+LEAST, MOST = 1e-12, 1e12
+
 EPOCHS, BATCH, RATE, DECAY = 2, 64, 0.03, 0.005
 
 #: Learnt weights begin with a β this much larger, because each relation has a slope of its own.
@@ -52,13 +55,19 @@ def score_deviation(backbone: Backbone, facts: Facts) -> float:
         raise RunError("search needs training edges, and the graph has none")
     step = max(1, len(facts.keys) // SAMPLE)
     keys, width = facts.keys[::step][:SAMPLE], 2 * facts.num_relations
-    deviation = backbone.score_tails(keys // width, keys % width).std(1).mean().item()
+    scores = backbone.score_tails(keys // width, keys % width)
+    deviation = scores.std(1).mean().item() if backbone.num_entities > 1 else 0.0
     if not math.isfinite(deviation):
         raise RunError("search cannot use this embedding: its scores are not finite numbers")
     if deviation == 0:
         raise RunError(
             "search cannot use this embedding: it gives all entities the same score, so nothing "
             "can be ranked by it"
+        )
+    if not LEAST <= deviation <= MOST:
+        raise RunError(
+            f"search cannot use this embedding: the standard deviation of its scores is "
+            f"{deviation:.0e}, but must be between {LEAST:.0e} and {MOST:.0e}"
         )
     return deviation
 

@@ -100,7 +100,7 @@ def _best_of_each(owners: Tensor, truth: Tensor, size: int, count: int) -> Tenso
     counts = owners.bincount(minlength=size)
     first = counts.cumsum(0) - counts
     place = torch.arange(len(order), device=order.device) - first[owners[order]]
-    return order[place < count]
+    return order[place < min(count, len(order))]
 
 
 def _from_answer(conjunct: Conjunct) -> list[Variable]:

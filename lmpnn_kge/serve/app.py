@@ -72,6 +72,8 @@ class Application:
             if request.method == "POST" and content_type(request) == LINES_TYPE:
                 return await self._stream(request, endpoint)
             wanted = await parameters(request, endpoint.parameters, self.limits)
+            if endpoint.at_once:
+                return JsonBytes(endpoint.call(self.service, wanted))
             if isinstance(wanted, requests.Draw) and _wants_svg(request, wanted):
                 served = self.service.run(wanted.run)
                 svg = await self.workers.run(request, partial(picture, served, wanted))

@@ -80,11 +80,17 @@ class Endpoint:
     parameters: type[Any]
     response: type[Any]
     call: Callable[[Service, Any], Any]
+    at_once: bool = False  # without waiting for a thread that answers requests
 
 
 ENDPOINTS = (
     Endpoint(
-        "/health", "Whether the server answers.", requests.Nothing, responses.Health, Service.health
+        "/health",
+        "Whether the server runs.",
+        requests.Nothing,
+        responses.Health,
+        Service.health,
+        at_once=True,
     ),
     Endpoint(
         "/api/runs",

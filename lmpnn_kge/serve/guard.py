@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from http.cookies import CookieError, SimpleCookie
@@ -107,7 +109,8 @@ class Guard:
         exchange = _Exchange(self, scope, receive, send)
         begun = time.perf_counter()
         try:
-            await exchange.answer()
+            with suppress(asyncio.CancelledError):  # the server ends before the response does
+                await exchange.answer()
         finally:
             if self.log:
                 exchange.write_log(time.perf_counter() - begun)

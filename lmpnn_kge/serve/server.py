@@ -63,7 +63,8 @@ def access_for(host: str, token: str | None, origins: Sequence[str]) -> Access:
 def listen(host: str, port: int) -> socket.socket:
     """A socket at an address; ConfigError if it cannot be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # Without the protocol, asyncio leaves small packets waiting for others.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host.strip("[]"), port))

@@ -61,6 +61,9 @@ class Workers:
                         done.exception()  # nobody wants to know, or asyncio would report it
                     raise ClientGone
             return done.result()
+        except asyncio.CancelledError:  # the server ends
+            stopped.set()
+            raise
         finally:
             self.pending -= 1
 

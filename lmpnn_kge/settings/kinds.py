@@ -10,6 +10,9 @@ from lmpnn_kge.errors import ConfigError, short
 #: The largest whole number that a setting may have: what every random generator accepts.
 MOST = 2**31 - 1
 
+#: The largest other number: single precision can still multiply it with a score.
+LARGEST = 1e30
+
 #: How a disjunction is answered: dnf scores each part and keeps the best, merge reads OR as AND.
 UnionMode = Literal["dnf", "merge"]
 
@@ -41,6 +44,8 @@ class Settings:
                 raise ConfigError(f"{key} is {value}, but must be below {self.below[key]}")
             if isinstance(value, int) and abs(value) > MOST:
                 raise ConfigError(f"{key} is {short(value)}, but must be at most {MOST}")
+            if isinstance(value, float) and abs(value) > LARGEST:
+                raise ConfigError(f"{key} is {value}, but must be at most {LARGEST:g}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,12 +68,20 @@ class TrainingSettings(Settings):
 
     if TYPE_CHECKING:
         epochs: int
+        batch_size: int
         parts: int
         learning_rate: float
         validate_every: int
         patience: int
         save_minutes: float
         seed: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.parts > self.batch_size:
+            raise ConfigError(
+                f"parts is {self.parts}, but must be at most batch_size, {self.batch_size}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,19 +9,24 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from lmpnn_kge.errors import StoppedError, TimeLimitError
+from lmpnn_kge.errors import QueryError, StoppedError, TimeLimitError
 from lmpnn_kge.work.repeat import repeating
 
 #: Seconds that the commands give the answers to one formula if the user sets no other limit.
 TIMEOUT = 60.0
+
+#: Seconds after which nobody waits any more.
+LONGEST = 1e9
 
 #: Seconds between two looks at the time, and between two attempts to stop a statement.
 STOPPING = 0.05
 
 
 @dataclass(frozen=True)
-class _Deadline:
-    end: float  # by time.monotonic
+class Deadline:
+    """When the time for an answer is over."""
+
+    end: float  # by time.monotonic, which is the same in all processes
     seconds: float  # that were given
 
     @property
@@ -33,7 +38,7 @@ class _Deadline:
 
 
 #: A context variable belongs to one thread, so that threads can have different limits.
-_deadline: ContextVar[_Deadline | None] = ContextVar("deadline", default=None)
+_deadline: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 #: Set by another thread to stop the answers of this one.
 _stopped: ContextVar[threading.Event | None] = ContextVar("stopped", default=None)
@@ -45,9 +50,19 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
     A limit inside another one cannot extend it.
     """
-    outer, inner = _deadline.get(), None
+    inner = None
     if seconds:
-        inner = _Deadline(time.monotonic() + seconds, seconds)
+        if not seconds > 0:
+            raise QueryError(f"a time limit must be at least 0 seconds, not {seconds}")
+        inner = Deadline(time.monotonic() + min(seconds, LONGEST), seconds)
+    with until(inner):
+        yield
+
+
+@contextmanager
+def until(inner: Deadline | None) -> Iterator[None]:
+    """The same for a deadline, perhaps of another process."""
+    outer = _deadline.get()
     earliest = min((d for d in (outer, inner) if d), key=lambda d: d.end, default=None)
     token = _deadline.set(earliest)
     try:
@@ -87,10 +102,9 @@ def interrupting(interrupt: Callable[[], object], pause: float = STOPPING) -> It
         yield
 
 
-def seconds_left() -> float | None:
-    """The time that is left, perhaps less than 0; None if there is no limit."""
-    deadline = _deadline.get()
-    return None if deadline is None else deadline.end - time.monotonic()
+def current_deadline() -> Deadline | None:
+    """The deadline of this thread, if it has one."""
+    return _deadline.get()
 
 
 def check_time() -> None:

@@ -138,6 +138,7 @@ def test_a_whole_number_is_a_number():
         ("hidden=1" + "0" * 30, "but must be at most 2147483647"),
         ("depth_shift=-1" + "0" * 30, "but must be at most 2147483647"),
         ("seed=-1", "seed is -1, but must be at least 0"),
+        ("parts=1025", "parts is 1025, but must be at most batch_size, 1024"),
         ("seed=2147483648", "but must be at most 2147483647"),
         ("compile=1", "compile is '1', but must be true or false"),
         ("compile=maybe", "compile is 'maybe', but must be true or false"),

@@ -4,6 +4,7 @@ from .campaign import Campaign
 from .checkpoints import Checkpoints
 from .damage import Betae, Datasets, Runs, Safetensors, Stores
 from .disks import FileErrors, FullDisk, SmallDisk
+from .extremes import ExtremeGraphs, ExtremeNumbers, ExtremeSettings
 from .formulas import Formulas
 from .kills import KilledDemo, Kills
 from .places import Places
@@ -16,6 +17,7 @@ from .unfinished import Unfinished
 
 CAMPAIGNS: tuple[Campaign, ...] = (
     Checkpoints(), Safetensors(), Stores(), Runs(), Unfinished(), Betae(), Datasets(), Texts(),
-    Formulas(), Places(), Surroundings(), Kills(), Signals(), FullDisk(), FileErrors(),
-    SmallDisk(), KilledDemo(), TwoProcesses(), Pairs(), Vanishing(), Threads(), Requests(),
+    Formulas(), ExtremeSettings(), ExtremeNumbers(), ExtremeGraphs(), Places(), Surroundings(),
+    Kills(), Signals(), FullDisk(), FileErrors(), SmallDisk(), KilledDemo(), TwoProcesses(),
+    Pairs(), Vanishing(), Threads(), Requests(),
 )  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ MAX_LINE = 2_000_000
 JSON_LINES = (".jsonl", ".ndjson")
 
 BOM = b"\xef\xbb\xbf"
+
+QUOTED = re.compile('"[^"]*"')
 
 
 @dataclass(frozen=True)
@@ -75,12 +78,14 @@ def records(file: Path, dialect: Dialect, report: Report) -> Iterator[tuple[int,
         for number, line in lines(file, report):
             yield number, line.split(dialect.delimiter)
         return
-    first = last = 0
+    first = last = spaced = 0
+    space = re.compile(rf"(?:^|{re.escape(dialect.delimiter)}) +[^ \"]")
 
     def numbered() -> Iterator[str]:
-        nonlocal first, last
+        nonlocal first, last, spaced
         for number, line in lines(file, report):
             first, last = first or number, number
+            spaced += bool(space.search(QUOTED.sub('""', line)))
             yield line + "\n"
 
     rows = csv.reader(numbered(), delimiter=dialect.delimiter, skipinitialspace=True, strict=True)
@@ -89,6 +94,11 @@ def records(file: Path, dialect: Dialect, report: Report) -> Iterator[tuple[int,
         try:
             fields = next(rows)
         except StopIteration:
+            if spaced:
+                report.note(
+                    f"{file}: {spaced:,} lines have spaces before a name, which are left out; put "
+                    "names that begin with a space in double quotes"
+                )
             return
         except csv.Error as error:
             # What follows an open quote cannot be told from what it holds.

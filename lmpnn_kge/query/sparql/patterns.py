@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rdflib.plugins.sparql.parserutils import CompValue
-from rdflib.term import BNode
+from rdflib.term import BNode, URIRef
 from rdflib.term import Variable as SparqlVariable
 
 from lmpnn_kge.errors import QueryError
@@ -197,9 +197,8 @@ class Reader:
                 return compared(*sides, equal=(node.op == "=") == wanted)
             case "RelationalExpression" if node.op in ("IN", "NOT IN"):
                 left, equal = self._operand(node.expr, known), (node.op == "IN") == wanted
-                operands = [
-                    compared(left, self._operand(o, known), equal=equal) for o in node.other
-                ]
+                others = [] if isinstance(node.other, URIRef) else node.other  # () is rdf:nil
+                operands = [compared(left, self._operand(o, known), equal=equal) for o in others]
                 return any_of(itertools.chain(*operands)) if equal else all_of(operands)
             case "RelationalExpression" if node.op:
                 raise refusal(f"the comparison {node.op}")

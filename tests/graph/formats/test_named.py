@@ -76,3 +76,14 @@ def test_a_csv_file_is_read_with_its_quotes_and_spaces(tmp_path):
     file = tmp_path / "train.csv"
     file.write_text('"Paris, France", in,"the ""hexagon"""\n')
     assert triples_of(file) == [("Paris, France", "in", 'the "hexagon"')]
+
+
+def test_spaces_before_names_are_left_out_with_a_note(tmp_path):
+    file = tmp_path / "train.csv"
+    file.write_text('b, "in", " c"\n b,in,c\n"x, y",in,c\n')
+    graph = KnowledgeGraph.from_triples(file, valid=0, test=0, header=False)
+    assert sorted(graph.entity_ids) == [" c", "b", "c", "x, y"]
+    assert graph.notes == (
+        f"{file}: 1 lines have spaces before a name, which are left out; put names that begin with "
+        "a space in double quotes",
+    )
