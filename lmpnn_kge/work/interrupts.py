@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import wait as wait_for
+from concurrent.futures import Future, wait
 from typing import TypeVar
 
 from lmpnn_kge.work.deadline import STOPPING
@@ -21,11 +20,20 @@ def interruptible(work: Callable[[], T], interrupt: Callable[[], object]) -> T:
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
-    with ThreadPoolExecutor(1) as other:
-        future = other.submit(work)
-        try:
-            return future.result()
-        except KeyboardInterrupt:
+    future: Future[T] = Future()
+
+    def run() -> None:
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(work())
+            except BaseException as error:
+                future.set_exception(error)
+
+    try:
+        threading.Thread(target=run, daemon=True).start()
+        return future.result()
+    except KeyboardInterrupt:
+        if not future.cancel():  # because it has begun
             with repeating(interrupt, STOPPING):
-                wait_for([future])
-            raise
+                wait([future])
+        raise

@@ -68,3 +68,10 @@ def test_an_empty_split_cannot_be_ranked(tmp_path):
     )
     with pytest.raises(DatasetError, match="no triples to rank"):
         rank_split(backbone, KnowledgeGraph.open(folder), "test")
+
+
+def test_nothing_to_rank_is_an_error():
+    backbone = backbone_class("distmult").random(ENTITIES, RELATIONS, 4)
+    nothing = np.zeros((0, 3), np.int64)
+    with pytest.raises(DatasetError, match="no triples to rank"):
+        rank_triples(backbone, nothing, nothing)

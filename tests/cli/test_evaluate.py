@@ -114,6 +114,18 @@ def test_results_on_changed_queries_are_not_kept_in_the_run(trained, tmp_path, t
     assert not (run / "test-cqd-beam.json").exists()
 
 
+def test_results_that_cannot_be_kept_are_printed_with_a_note(trained, tmp_path):
+    run = shutil.copytree(trained, tmp_path / "run")
+    (run / "test-search.json").mkdir()  # in the way
+    (run / "test-search.json" / "mine").touch()
+    done = cli("evaluate", run, "--method", "search", "--limit", "1000000")
+    assert "cannot be written" not in done.stderr
+    done = cli("evaluate", run, "--method", "search")
+    assert "MRR" in done.stdout
+    assert "test-search.json cannot be written" in done.stderr
+    assert "without these results" in " ".join(done.stderr.split())
+
+
 def test_all_types_have_averages(trained, tmp_path):
     from lmpnn_kge.query.patterns import NEGATIVE, POSITIVE
 

@@ -1,15 +1,18 @@
 """Memory and temporary files of DuckDB."""
 
 import gc
+import os
+import signal
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
 
 from lmpnn_kge.errors import QueryError
 from lmpnn_kge.graph import duckdb_engine, memory
-from lmpnn_kge.graph.duckdb_engine import DuckDB
+from lmpnn_kge.graph.duckdb_engine import DuckDB, _Session
 from lmpnn_kge.graph.engine import EngineOptions, Task
 from lmpnn_kge.graph.knowledge_graph import KnowledgeGraph
 from lmpnn_kge.graph.memory import machine_memory, memory_limit
@@ -94,7 +97,33 @@ def test_sizes_of_memory_are_accepted(size, megabytes):
     assert memory_limit(size) == megabytes
 
 
-@pytest.mark.parametrize("size", ["", "8", "much", "-1GB", "0GB", "8GB; DROP TABLE triples"])
+@pytest.mark.parametrize(
+    "size", ["", "8", "much", "-1GB", "0GB", "9" * 400 + "GB", "8GB; DROP TABLE"]
+)
 def test_other_sizes_are_refused_before_any_work(size):
     with pytest.raises(QueryError, match="such as 500MB or 8GB"):
         EngineOptions(memory=size)
+
+
+class Waiting:
+    """A connection whose statement `long` ends when it is interrupted, during which Ctrl-C comes."""
+
+    def __init__(self) -> None:
+        self.interrupted = threading.Event()
+
+    def execute(self, statement):
+        if statement == "long":
+            os.kill(os.getpid(), signal.SIGINT)
+            self.interrupted.wait()
+        return self
+
+    def interrupt(self):
+        self.interrupted.set()
+
+    def fetchnumpy(self):
+        return {}
+
+
+def test_ctrl_c_ends_a_statement_at_once_also_without_a_time_limit():
+    with pytest.raises(KeyboardInterrupt):
+        _Session(Waiting()).fetch("long")

@@ -121,6 +121,20 @@ def test_too_many_tuples_are_refused_unless_a_limit_is_given(monkeypatch):
     assert graph.answer("r0(?1, ?2)", limit=1) == [("e0", "e0")]
 
 
+@pytest.mark.parametrize("limit", [2**62, 2**64, 2**127, 10**40, 10**400])
+def test_a_limit_may_be_any_number(limit):
+    graph = graph_of({(0, 0, o) for o in range(3)})
+    assert graph.answer("r0(?1, ?2)", limit=limit) == graph.answer("r0(?1, ?2)")
+    assert len(graph.explain("r0(?x, ?)", "e1", limit=limit)) == 1
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+@pytest.mark.parametrize("formula", ["r0(?1, ?2)", "r0(e0, ?)"])
+def test_a_limit_below_one_is_refused(formula, limit):
+    with pytest.raises(QueryError, match=f"limit must be at least 1, not {limit}"):
+        graph_of({(0, 0, 1)}).answer(formula, limit=limit)
+
+
 def test_a_sparql_query_gives_a_limit(monkeypatch):
     pytest.importorskip("rdflib", reason="the extra rdf is not installed")
     monkeypatch.setattr("lmpnn_kge.graph.knowledge_graph.MAX_TUPLES", 2)

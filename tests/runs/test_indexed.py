@@ -8,7 +8,7 @@ import torch
 
 from lmpnn_kge import Run
 from lmpnn_kge.backbones import mapped
-from lmpnn_kge.errors import ConfigError, LmpnnError
+from lmpnn_kge.errors import ConfigError, FileError, LmpnnError
 from lmpnn_kge.methods import index as index_module
 from lmpnn_kge.methods.vectors import Vectors
 from lmpnn_kge.runs import best, indexed
@@ -163,3 +163,13 @@ def test_without_the_extra_the_command_that_installs_it_is_named(run, monkeypatc
 def test_the_command_prints_the_recall(run):
     said = cli("ask", run.folder.path, FORMULA, "--approximate", "--table-memory", LIMIT).stderr
     assert "of the 10 nearest entities of" in said
+
+
+def test_without_a_home_the_cache_needs_a_place(monkeypatch):
+    def nowhere():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(indexed.Path, "home", nowhere)
+    with pytest.raises(FileError, match="set XDG_CACHE_HOME"):
+        indexed.cache_folder()

@@ -2,12 +2,16 @@
 
 import os
 import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from lmpnn_kge import ConfigError, QueryError, Run, RunError, RunPool, TimeLimitError, time_limit
+from lmpnn_kge.work.deadline import Deadline, current_deadline
 
+from ..conftest import ROOT
 from ..toy_runs import train_tiny
 
 FRIENDS = "friend_of(person/sven_ekdal, ?)"
@@ -72,3 +76,64 @@ def test_what_cannot_be_opened_is_one_line(run, tmp_path):
 def test_a_process_that_was_killed_is_one_line(run):
     with RunPool(run.folder.path, 1) as pool, pytest.raises(RunError, match="fewer processes"):
         pool.call(kill)
+
+
+def deadline(run: Run) -> Deadline | None:
+    return current_deadline()
+
+
+def test_the_time_that_a_question_waits_counts(pool):
+    with time_limit(1000):
+        assert pool.call(deadline) == current_deadline() is not None
+    assert pool.call(deadline) is None
+
+
+class TwoArguments(Exception):
+    def __init__(self, one: str, two: str):
+        super().__init__(f"{one} and {two}")
+
+
+def fail_oddly(run: Run) -> None:
+    raise TwoArguments("this", "that")
+
+
+def test_an_exception_that_cannot_be_sent_arrives_as_a_text(pool):
+    with pytest.raises(RunError, match="TwoArguments: this and that"):
+        pool.call(fail_oddly)
+    assert pool.call(Run.ask, FRIENDS)
+
+
+def test_a_closed_pool_says_so(run):
+    pool = RunPool(run.folder.path, 1)
+    pool.close()
+    with pytest.raises(RunError, match="is closed"):
+        pool.call(Run.ask, FRIENDS)
+
+
+PARENT = """
+import os, sys
+from lmpnn_kge import RunPool
+from tests.runs.test_pool import process
+
+if __name__ == "__main__":
+    pool = RunPool(sys.argv[1], 1)
+    print(pool.call(process), flush=True)
+    os.kill(os.getpid(), 9)
+"""
+
+
+def process(run: Run) -> int:
+    return os.getpid()
+
+
+def test_the_processes_of_a_killed_program_end(run, tmp_path):
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT)
+    asked = subprocess.run(
+        [sys.executable, script, run.folder.path],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,  # which ends when the last process that writes to it has ended
+        text=True,
+        timeout=60,
+    )
+    assert (asked.returncode, int(asked.stdout) > 0) == (-signal.SIGKILL, True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from lmpnn_kge.errors import FileError
+from lmpnn_kge.errors import ConfigError, FileError
 from lmpnn_kge.graph.vocabulary import Vocabulary
 from lmpnn_kge.methods.rank import measure
 from lmpnn_kge.methods.ranks import COLUMNS
@@ -26,6 +26,13 @@ def test_the_averages_of_ranks_are_the_results(run):
     assert [*ranks.values] == [*results.types]
     for name, values in ranks.values.items():
         assert measure(values, ranks.queries[name].hard) == results.types[name]
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_below_one_is_refused(run, limit):
+    for method in (run.ranks, run.evaluate):
+        with pytest.raises(ConfigError, match=f"limit must be at least 1, not {limit}"):
+            method("test", limit=limit)
 
 
 def test_ranks_become_a_data_frame_with_the_question_of_each(run):

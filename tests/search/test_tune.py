@@ -85,6 +85,20 @@ def test_equal_scores_are_refused(world):
         tune.score_deviation(flat_backbone(), world.facts)
 
 
+@pytest.mark.parametrize("scale", [1e-20, 1e10])
+def test_scores_too_close_or_too_far_apart_are_refused(world, scale):
+    extreme = dataclasses.replace(world.backbone, entities=world.backbone.entities * scale)
+    with pytest.raises(RunError, match="standard deviation of its scores is .*e[-+]"):
+        tune.score_deviation(extreme, world.facts)
+
+
+def test_a_graph_of_one_entity_is_refused_without_a_warning(world, recwarn):
+    one = dataclasses.replace(world.backbone, entities=world.backbone.entities[:1])
+    with pytest.raises(RunError, match="all entities the same score"):
+        tune.score_deviation(one, Facts.of(np.zeros((1, 3), np.int64), 1, R))
+    assert not list(recwarn)
+
+
 def test_scores_that_overflow_are_refused(world):
     huge = dataclasses.replace(world.backbone, entities=world.backbone.entities * 1e30)
     with pytest.raises(RunError, match="not finite numbers"):

@@ -129,6 +129,12 @@ def test_the_answers_may_come_in_any_order_and_twice():
     assert find(truth, logic, formula, answers=ANSWERS[:0]) == []
 
 
+def test_more_witnesses_may_be_wanted_than_anything_counts():
+    truth, logic = DenseTruth.random(ENTITIES, RELATIONS), Logic("product", "max")
+    formula = parse("r0(e0, ?x) & r1(?x, ?)")
+    assert find(truth, logic, formula, 10**400) == find(truth, logic, formula, 1000)
+
+
 def test_the_disjunct_is_the_one_that_is_true():
     truth = DenseTruth.random(ENTITIES, RELATIONS)
     truth.table[:] = 0.01

@@ -9,6 +9,8 @@ import subprocess
 
 import pytest
 
+from lmpnn_kge.serve.server import listen
+
 from ..pages import DOCS, blocks, check_options, joined
 from ..serving import serving
 from ..toy_runs import cli
@@ -85,3 +87,8 @@ def test_another_host_than_this_machine_prints_a_token(run_folder, tmp_path, mon
             text=True,
         )
         assert '"ok"' in answered.stdout
+
+
+def test_a_response_is_sent_without_waiting_for_more():
+    with listen("127.0.0.1", 0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP  # by which asyncio sets TCP_NODELAY

@@ -174,3 +174,28 @@ def test_a_statement_of_the_database_is_stopped(run):
     stopped.set()
     with stoppable(stopped), pytest.raises(StoppedError, match="withdrawn"):
         run.graph.answer(PATH)
+
+
+def test_work_is_stopped_if_the_server_ends_before_it():
+    workers, begun, ended = Workers(Limits()), threading.Event(), threading.Event()
+
+    def work():
+        begun.set()
+        until_stopped(ended)
+
+    async def scene():
+        task = asyncio.create_task(workers.run(request(), work))
+        await asyncio.to_thread(begun.wait)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run_alone(scene())
+    workers.close()
+    assert ended.is_set()
+
+
+def test_health_does_not_wait_for_those_who_ask(run):
+    client = client_of(serving(run, at_once=1, waiting=-1))
+    assert client.get("/api/runs").status_code == 503
+    assert client.get("/health").json()["status"] == "ok"

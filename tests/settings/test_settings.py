@@ -147,6 +147,7 @@ def test_a_whole_number_is_a_number():
         ("epsilon=.nan", "epsilon is nan, but must be a finite number"),
         ("epsilon=nan", "epsilon is nan, but must be a finite number"),
         ("epsilon=-.inf", "epsilon is -inf, but must be a finite number"),
+        ("learning_rate=1e39", "learning_rate is 1e+39, but must be at most 1e+30"),
         ("epsilon=1e999", "epsilon is inf, but must be a finite number"),
         ("epsilon=1" + "0" * 400, "but must be a number"),
         ("temperature=0", "temperature is 0.0, but must be above 0"),

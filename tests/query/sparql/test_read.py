@@ -37,6 +37,8 @@ MANY = " UNION ".join(f"{{ ?a <r> <b{number}> }}" for number in range(60))
         ("?a <r> ?x FILTER(?x = <b>)", "r(?, b)"),
         ("?a <r> ?x FILTER(?x IN (<b>, <c>))", "r(?, b) | r(?, c)"),
         ("?a <r> ?x FILTER(?x NOT IN (<b>, <c>))", "r(?, ?x) & ?x != b & ?x != c"),
+        ("?a <r> ?x FILTER(?x NOT IN ())", "r(?, ?x)"),
+        ("{ ?a <r> <b> } UNION { ?a <r> ?x FILTER(?x IN ()) }", "r(?, b)"),
         ("?a <r> ?x FILTER(!(?x = <b>))", "r(?, ?x) & ?x != b"),
         ("?a <r> ?x FILTER(sameTerm(?a, ?x))", "r(?, ?)"),
         ("?a <r> <b> FILTER EXISTS { ?a <s> ?x }", "r(?, b) & s(?, ?x)"),
