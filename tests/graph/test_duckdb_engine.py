@@ -106,7 +106,7 @@ def test_other_sizes_are_refused_before_any_work(size):
 
 
 class Waiting:
-    """A connection whose statement `long` ends when it is interrupted, during which Ctrl-C comes."""
+    """A connection with a long statement, which gets Ctrl-C and ends when it is interrupted."""
 
     def __init__(self) -> None:
         self.interrupted = threading.Event()

@@ -88,7 +88,7 @@ def test_equal_scores_are_refused(world):
 @pytest.mark.parametrize("scale", [1e-20, 1e10])
 def test_scores_too_close_or_too_far_apart_are_refused(world, scale):
     extreme = dataclasses.replace(world.backbone, entities=world.backbone.entities * scale)
-    with pytest.raises(RunError, match="standard deviation of its scores is .*e[-+]"):
+    with pytest.raises(RunError, match="standard deviation of its scores is"):
         tune.score_deviation(extreme, world.facts)
 
 
