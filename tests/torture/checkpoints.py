@@ -3,18 +3,15 @@
 import shutil
 import warnings
 import zipfile
-import zlib
 from io import BytesIO
 from pathlib import Path
 from random import Random
 
 from ..conftest import TOY
-from .campaign import Campaign, Outcome, Steps, command
+from .campaign import Campaign, Outcome, Steps
+from .damage import use_checkpoint
 from .edits import apply_edit, draw_edit
 from .pickles import apply_pickle_edit, draw_pickle_edit, operations
-
-#: One of so many files that can be inspected is also used.
-USED = 8
 
 Members = list[tuple[str, bytes]]
 
@@ -60,12 +57,7 @@ class Checkpoints(Campaign):
         for step in steps:
             if step[0] == "bytes":
                 content = apply_edit(content, step[1:])
-        file = scratch / "file.pt"
-        file.write_bytes(content)
-        outcome = command("inspect", file, "--json")
-        if outcome is Outcome.ACCEPTED and zlib.crc32(content) % USED == 0:
-            command("predict", "--checkpoint", file, "--dataset", TOY / "dataset", "--limit", "3")
-        return outcome
+        return use_checkpoint(scratch / "file.pt", content)
 
 
 def edited_pickle(pickle: bytes, edits: Steps) -> bytes:

@@ -32,7 +32,7 @@ ODD: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-#: One of so many files of safetensors that can be inspected is also used.
+#: One of so many checkpoints that can be inspected is also used.
 USED = 8
 
 #: Bytes of a file that takes hardly any room on the disk.
@@ -389,12 +389,16 @@ class Safetensors(Campaign):
                 content = with_header(content, scratch, *step[1:])
             elif step[0] == "bytes":
                 content = apply_edit(content, step[1:])
-        file = scratch / "file.safetensors"
-        file.write_bytes(content)
-        outcome = command("inspect", file, "--json")
-        if outcome is Outcome.ACCEPTED and zlib.crc32(content) % USED == 0:
-            command("predict", "--checkpoint", file, "--dataset", TOY / "dataset", "--limit", "3")
-        return outcome
+        return use_checkpoint(scratch / "file.safetensors", content)
+
+
+def use_checkpoint(file: Path, content: bytes) -> Outcome:
+    """Write a checkpoint and inspect it; some of those that can be inspected are also used."""
+    file.write_bytes(content)
+    outcome = command("inspect", file, "--json")
+    if outcome is Outcome.ACCEPTED and zlib.crc32(content) % USED == 0:
+        command("predict", "--checkpoint", file, "--dataset", TOY / "dataset", "--limit", "3")
+    return outcome
 
 
 def with_header(content: bytes, scratch: Path, share: float, odd: int, drop: bool) -> bytes:
