@@ -51,19 +51,18 @@ class Workers:
         try:
             future = self.threads.submit(self._limited, work, stopped)
             done = asyncio.wrap_future(future)
+            done.add_done_callback(_look)
             while not (await asyncio.wait([done], timeout=LOOK))[0]:
                 if time.monotonic() > latest and future.cancel():  # unless it has begun
                     raise self._busy()
                 if self.closing.is_set() or await request.is_disconnected():
                     stopped.set()
                     await asyncio.wait([done])
-                    if not done.cancelled():
-                        done.exception()  # nobody wants to know, or asyncio would report it
                     raise ClientGone
             return done.result()
-        except asyncio.CancelledError:  # the server ends
+        except asyncio.CancelledError:
             stopped.set()
-            raise
+            raise BusyError("the server stops") from None
         finally:
             self.pending -= 1
 
@@ -78,3 +77,9 @@ class Workers:
         """Stop all work, and end the threads."""
         self.closing.set()
         self.threads.shutdown(cancel_futures=True)
+
+
+def _look(done: asyncio.Future[T]) -> None:
+    """Look at the error of some work, or asyncio would report it if nobody waits any more."""
+    if not done.cancelled():
+        done.exception()

@@ -187,7 +187,7 @@ def test_work_is_stopped_if_the_server_ends_before_it():
         task = asyncio.create_task(workers.run(request(), work))
         await asyncio.to_thread(begun.wait)
         task.cancel()
-        with pytest.raises(asyncio.CancelledError):
+        with pytest.raises(BusyError, match="the server stops"):
             await task
 
     run_alone(scene())
