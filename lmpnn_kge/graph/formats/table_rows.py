@@ -85,7 +85,8 @@ def records(file: Path, dialect: Dialect, report: Report) -> Iterator[tuple[int,
         nonlocal first, last, spaced
         for number, line in lines(file, report):
             first, last = first or number, number
-            spaced += bool(space.search(QUOTED.sub('""', line)))
+            if not spaced and space.search(QUOTED.sub('""', line)):
+                spaced = number
             yield line + "\n"
 
     rows = csv.reader(numbered(), delimiter=dialect.delimiter, skipinitialspace=True, strict=True)
@@ -96,8 +97,8 @@ def records(file: Path, dialect: Dialect, report: Report) -> Iterator[tuple[int,
         except StopIteration:
             if spaced:
                 report.note(
-                    f"{file}: {spaced:,} lines have spaces before a name, which are left out; put "
-                    "names that begin with a space in double quotes"
+                    f"{file}: spaces before names are left out, as in line {spaced}; put names "
+                    "that begin with a space in double quotes"
                 )
             return
         except csv.Error as error:

@@ -84,6 +84,6 @@ def test_spaces_before_names_are_left_out_with_a_note(tmp_path):
     graph = KnowledgeGraph.from_triples(file, valid=0, test=0, header=False)
     assert sorted(graph.entity_ids) == [" c", "b", "c", "x, y"]
     assert graph.notes == (
-        f"{file}: 1 lines have spaces before a name, which are left out; put names that begin with "
-        "a space in double quotes",
+        f"{file}: spaces before names are left out, as in line 2; put names that begin with a "
+        "space in double quotes",
     )
