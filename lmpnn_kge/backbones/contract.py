@@ -175,6 +175,11 @@ class Backbone(Messages):
         """Make an untrained backbone with normally distributed tables, for tests and training."""
         import torch
 
+        if min(num_entities, num_relations, dim) < 1:
+            raise BackboneError(
+                "a backbone has at least one entity, one relation and a width of 1, not "
+                f"{num_entities}, {num_relations} and {dim}"
+            )
         generator = torch.Generator().manual_seed(seed)
         rows = 2 * num_relations if reciprocal else num_relations
         width = cls.relation_width(dim)
@@ -187,7 +192,11 @@ class Backbone(Messages):
 
     @classmethod
     def _check_tables(cls, entities: Tensor, relations: Tensor, reciprocal: bool) -> None:
+        import torch
+
         tables = (entities, relations)
+        if not all(isinstance(t, torch.Tensor) and t.layout is torch.strided for t in tables):
+            raise BackboneError("entity and relation tables must be dense tensors of torch")
         if any(table.dim() != 2 or not table.numel() for table in tables):
             raise BackboneError(
                 "entity and relation tables must be matrices with at least one row, but their "

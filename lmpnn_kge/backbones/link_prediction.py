@@ -75,6 +75,7 @@ def rank_triples(
     Each question is scored once, even if it has several answers. The processes of a job take turns
     with chunks of questions.
     """
+    triples, known = (np.asarray(rows, np.int64).reshape(-1, 3) for rows in (triples, known))
     if not len(triples):
         raise DatasetError("there are no triples to rank")
     processes = current()

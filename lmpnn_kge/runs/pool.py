@@ -44,7 +44,7 @@ class RunPool:
             raise ConfigError(f"processes is {count}; a pool needs at least one")
         self._path = RunFolder.open(folder, RUN).path  # an error here names the folder
         threads = max(1, cores // count)
-        self._closed = False
+        self._closed, self._process = False, os.getpid()
         self._pool = ProcessPoolExecutor(
             count,
             multiprocessing.get_context("spawn"),  # a fork would copy locks that threads hold
@@ -61,6 +61,8 @@ class RunPool:
         `time_limit` of the calling thread holds in the process as well.
         """
         check_time()
+        if os.getpid() != self._process:
+            raise RunError(f"the pool of {self._path} belongs to another process; open one here")
         try:
             future = self._pool.submit(_call, current_deadline(), function, args, kwargs)
             return future.result()

@@ -306,3 +306,20 @@ def test_a_backbone_may_define_its_own_repr():
 def test_ids_must_be_as_many_as_rows():
     with pytest.raises(BackboneError, match="2 entity ids do not match 11 entity rows"):
         backbone_class("distmult").random(11, 4, 8, entity_ids=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "made", [lambda t: t.numpy(), lambda t: t.tolist(), torch.Tensor.to_sparse]
+)
+def test_tables_that_are_no_dense_tensors_are_refused(made):
+    with pytest.raises(BackboneError, match="dense tensors of torch"):
+        backbone_class("distmult").from_tensors(
+            made(torch.ones(3, 2)), torch.ones(1, 2), reciprocal=False
+        )
+
+
+@pytest.mark.parametrize("sizes", [(0, 1, 4), (1, 0, 4), (1, 1, 0), (1, 1, -1)])
+@pytest.mark.parametrize("name", ["distmult", "conve"])
+def test_a_random_backbone_has_at_least_one_of_everything(name, sizes):
+    with pytest.raises(BackboneError, match="at least one entity"):
+        backbone_class(name).random(*sizes, reciprocal=True)

@@ -72,6 +72,13 @@ def test_an_empty_split_cannot_be_ranked(tmp_path):
 
 def test_nothing_to_rank_is_an_error():
     backbone = backbone_class("distmult").random(ENTITIES, RELATIONS, 4)
-    nothing = np.zeros((0, 3), np.int64)
     with pytest.raises(DatasetError, match="no triples to rank"):
-        rank_triples(backbone, nothing, nothing)
+        rank_triples(backbone, [], [])
+
+
+def test_triples_may_be_lists():
+    backbone = backbone_class("distmult").random(ENTITIES, RELATIONS, 4)
+    triples = [(0, 1, 2), (3, 0, 1)]
+    assert rank_triples(backbone, triples, []) == rank_triples(
+        backbone, np.array(triples), np.zeros((0, 3), np.int64)
+    )

@@ -137,3 +137,9 @@ def test_the_processes_of_a_killed_program_end(run, tmp_path):
         timeout=60,
     )
     assert (asked.returncode, int(asked.stdout) > 0) == (-signal.SIGKILL, True)
+
+
+def test_a_forked_process_cannot_use_the_pool(pool, monkeypatch):
+    monkeypatch.setattr(pool, "_process", os.getpid() + 1)
+    with pytest.raises(RunError, match="belongs to another process"):
+        pool.call(Run.ask, FRIENDS)
