@@ -13,10 +13,10 @@ from torch import Tensor
 
 from lmpnn_kge.methods.method import Scores
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.search.logic import IMPOSSIBLE
+from lmpnn_kge.search.logic import CERTAIN, IMPOSSIBLE
 from lmpnn_kge.search.rerank import Candidates, Reranker, gather_candidates
 from lmpnn_kge.search.search import Search
-from lmpnn_kge.search.solve import CERTAIN, Solver
+from lmpnn_kge.search.solve import Solver
 
 #: Entities of each query that are put in order.
 CANDIDATES = 256

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -22,6 +23,12 @@ UNREACHED = -30.0
 
 #: Below this log truth, an equality or a known edge speaks against something, or nothing for it.
 IMPOSSIBLE = 2 * UNREACHED
+
+#: A log truth above this is certain.
+CERTAIN = -1e-6
+
+#: The truth of what only uncertain paths support is at most this, however many they are.
+ALMOST = 0.9999
 
 #: Fuzzy NOT of log truths.
 deny = Product().deny
@@ -50,4 +57,8 @@ class Logic:
 
     def some(self, truths: Tensor, dim: int) -> Tensor:
         """Fuzzy ∃ of log truths along a dimension."""
-        return truths.amax(dim) if self.exists == "max" else deny(deny(truths).sum(dim))
+        best = truths.amax(dim)
+        if self.exists == "max":
+            return best
+        joined = deny(deny(truths).sum(dim)).clamp(max=math.log(ALMOST))
+        return torch.where(best > CERTAIN, best, torch.maximum(joined, best))

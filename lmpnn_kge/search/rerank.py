@@ -19,9 +19,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lmpnn_kge.search.facts import Facts
-from lmpnn_kge.search.logic import UNREACHED
+from lmpnn_kge.search.logic import CERTAIN, UNREACHED
 from lmpnn_kge.search.questions import listwise_loss
-from lmpnn_kge.search.solve import CERTAIN, Part, Role
+from lmpnn_kge.search.solve import Part, Role
 from lmpnn_kge.work.listener import Listener
 
 #: The width of the hidden layers of g, and of the vector of a relation.

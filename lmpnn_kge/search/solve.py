@@ -19,15 +19,12 @@ from torch import Tensor
 
 from lmpnn_kge.query.formula import Atom, Term, Variable
 from lmpnn_kge.query.normal_form import Conjunct, SignedAtom
-from lmpnn_kge.search.logic import IMPOSSIBLE, UNREACHED, Logic, deny
+from lmpnn_kge.search.logic import ALMOST, IMPOSSIBLE, UNREACHED, Logic, deny
 from lmpnn_kge.search.truth import Truth
 from lmpnn_kge.work.deadline import check_time
 
 #: Truths that a step has in memory at once: few enough for a CPU's cache.
 CHUNK = 2**20
-
-#: A log truth above this is certain.
-CERTAIN = -1e-6
 
 
 class Role(IntEnum):
@@ -363,7 +360,11 @@ class _Message:
 
     def truth(self) -> Tensor:
         """The log truth, [n, E]."""
-        truth = self.joined if self.by_max else torch.expm1(self.joined).neg_()
+        if self.by_max:
+            truth = self.joined
+        else:
+            certain = self.joined == -torch.inf  # a single path is
+            truth = torch.expm1(self.joined).neg_().clamp_(max=ALMOST).masked_fill_(certain, 1.0)
         return truth.clamp_(min=math.exp(UNREACHED)).log_()  # the logarithm of 0 is slow
 
 

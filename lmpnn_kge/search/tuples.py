@@ -15,8 +15,9 @@ from torch import Tensor
 from lmpnn_kge.query.formula import Term
 from lmpnn_kge.query.normal_form import Conjunct, scoped
 from lmpnn_kge.query.patterns import Pattern
+from lmpnn_kge.search.logic import CERTAIN
 from lmpnn_kge.search.search import make_batch
-from lmpnn_kge.search.solve import CERTAIN, Batch, Solver
+from lmpnn_kge.search.solve import Batch, Solver
 
 #: Partial tuples that are continued.
 BEAM = 64

@@ -11,12 +11,9 @@ from lmpnn_kge.query.explain import Witness
 from lmpnn_kge.query.formula import Term, Variable, connected_to
 from lmpnn_kge.query.normal_form import Conjunct, scoped
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.search.logic import IMPOSSIBLE
+from lmpnn_kge.search.logic import ALMOST, CERTAIN, IMPOSSIBLE
 from lmpnn_kge.search.search import make_batch
-from lmpnn_kge.search.solve import CERTAIN, Batch, Solver
-
-#: The probability of a path that is not certain is at most this.
-ALMOST = 0.9999
+from lmpnn_kge.search.solve import Batch, Solver
 
 
 @torch.no_grad()

@@ -14,7 +14,7 @@ from lmpnn_kge.query.formula import FREE, Atom, Constant, Variable
 from lmpnn_kge.query.normal_form import Conjunct, normalise, scoped
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.search.logic import Logic
+from lmpnn_kge.search.logic import ALMOST, IMPOSSIBLE, Logic
 from lmpnn_kge.search.search import Search
 from lmpnn_kge.search.solve import Solver
 
@@ -59,9 +59,10 @@ class ByHand:
         return math.prod(truths) if self.logic.t_norm == "product" else min(truths, default=1.0)
 
     def some(self, truths):
-        if self.logic.exists == "max":
+        truths = list(truths)
+        if self.logic.exists == "max" or max(truths) == 1:
             return max(truths)
-        return 1 - math.prod(1 - truth for truth in truths)
+        return min(ALMOST, 1 - math.prod(1 - truth for truth in truths))
 
     def of_conjunct(self, conjunct, values, target):
         """The truth for every entity as the target; without a target, a list of one truth."""
@@ -215,6 +216,24 @@ def test_a_path_and_its_denial_add_up_to_one(path, logic):
         for text in (path, f"!({path})")
     )
     torch.testing.assert_close(asked + denied, torch.ones_like(asked))
+
+
+@pytest.mark.parametrize("t_norm", ["product", "godel"])
+@pytest.mark.parametrize(
+    "path", ["r0(e0, ?x) & r1(?x, ?)", "r0(e0, ?x) & r1(?x, ?) & r0(?x, ?y) & r0(?y, ?)"]
+)
+def test_many_uncertain_paths_are_not_certain_together(path, t_norm):
+    truth = DenseTruth.random(300, 2, {(0, 0, 1), (1, 1, 2), (1, 0, 3), (3, 0, 2)})
+    truth.table[truth.table < 1] = 0.9
+    logic = Logic(t_norm, "noisy-or")
+    asked, denied = (
+        search(truth, logic, 300).answer(*query(parse(text)))(slice(None))[0].exp()
+        for text in (path, f"r0(?y, ?) & !({path.replace('?y', '?z')})")
+    )
+    assert asked[2] == 1  # by known edges
+    others = [row for row in range(300) if row != 2]
+    torch.testing.assert_close(asked[others], torch.full((299,), ALMOST))
+    assert (denied[others].log() > IMPOSSIBLE).all()
 
 
 @pytest.mark.parametrize("logic", LOGICS, ids=str)

@@ -13,9 +13,9 @@ from lmpnn_kge.query.formula import FREE, And, Atom, Constant, Not, Variable
 from lmpnn_kge.query.normal_form import normalise, scoped
 from lmpnn_kge.query.parser import parse
 from lmpnn_kge.query.patterns import Pattern
-from lmpnn_kge.search.logic import Logic
+from lmpnn_kge.search.logic import ALMOST, Logic
 from lmpnn_kge.search.solve import Solver
-from lmpnn_kge.search.witness import ALMOST, find_witnesses
+from lmpnn_kge.search.witness import find_witnesses
 
 from ..formulas import ENTITIES, RELATIONS, graphs
 from .dense import DenseTruth
