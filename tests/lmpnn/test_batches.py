@@ -262,6 +262,7 @@ def test_nothing_to_draw_is_nothing_to_wait_for():
 @settings(max_examples=20, deadline=None)
 @pytest.mark.parametrize("negatives", ["independent", "shared", "all"])
 def test_the_parts_of_all_processes_are_the_whole_batch(negatives, count, parts, size):
+    size = max(size, parts)
     whole = drawn_from(make(negatives, batch_size=size), 0)
     source = make(negatives, batch_size=size, parts=parts)
     shared = [replace(source, processes=Processes(rank, count)).epoch(0) for rank in range(count)]

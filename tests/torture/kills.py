@@ -44,7 +44,7 @@ class Kills(Campaign):
     seconds = 300
     memory = 8 << 30
     spawns = True
-    weight = 4
+    weight = 8
 
     def jobs(self, inputs: Path) -> dict[str, list[str | Path]]:
         """Commands by name; each writes to the current folder."""

@@ -18,6 +18,7 @@ CASES = {
     "surroundings": 20,
     "places": 25,
     "formulas": 60,
+    "numbers": 30,
     "runs": 8,
     "betae": 5,
 }
@@ -31,6 +32,7 @@ LONG = {
     "small-disk": 8,
     "pairs": 4,
     "settings": 12,
+    "graphs": 4,
     "two-processes": 4,
     "vanishing": 8,
     "unfinished": 12,

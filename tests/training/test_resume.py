@@ -323,7 +323,7 @@ def test_leftovers_of_a_killed_run_are_removed(run):
 # What goes wrong
 
 
-@pytest.mark.parametrize("changes", [{"learning_rate": 1e38}, {"temperature": 1e-300}])
+@pytest.mark.parametrize("changes", [{"learning_rate": 1e30}, {"temperature": 1e-300}])
 def test_a_loss_that_is_not_finite_stops_the_run(here, toy_queries, changes):
     with pytest.raises(RunError, match=r"the loss is nan|weights are not finite"):
         train_tiny(toy_queries, here / "run", epochs=3, **changes)
