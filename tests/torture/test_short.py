@@ -15,16 +15,16 @@ CASES = {
     "stores": 25,
     "datasets": 30,
     "texts": 60,
+    "formulas": 60,
+}
+
+#: The same for campaigns whose cases take long.
+LONG = {
     "surroundings": 20,
     "places": 25,
-    "formulas": 60,
     "numbers": 30,
     "runs": 8,
     "betae": 5,
-}
-
-#: The same for campaigns that start commands again and again, threads or a server.
-LONG = {
     "kills": 8,
     "signals": 4,
     "full-disk": 8,

@@ -103,6 +103,7 @@ def test_several_processes_train_to_the_same_bits(here, toy_queries, whole, proc
     assert partials(here) == []
 
 
+@pytest.mark.long
 def test_a_killed_process_ends_the_job_with_one_message_and_any_number_resumes_it(
     here, toy_queries, whole
 ):
@@ -162,6 +163,7 @@ def test_several_processes_evaluate_a_method_that_one_of_them_has_fitted(here, t
     assert json.loads(job.stdout) == alone
 
 
+@pytest.mark.long
 def test_a_mistake_is_reported_once(here):
     job = run_job(2, "train", "--checkpoint", "none.pt", cwd=here)
     assert job.returncode != 0
