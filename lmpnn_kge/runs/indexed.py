@@ -62,8 +62,8 @@ def cache_folder() -> Path:
             base = Path.home() / ".cache"
         except RuntimeError as error:  # as in a container whose user has no name
             raise FileError(
-                "the index of approximate answers has no place because there is no home folder; "
-                "set XDG_CACHE_HOME to a folder"
+                "the index of approximate answers needs a folder, but this user has no home; set "
+                "XDG_CACHE_HOME to a folder"
             ) from error
     return base / "lmpnn-kge" / "indices"
 

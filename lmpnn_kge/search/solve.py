@@ -363,7 +363,7 @@ class _Message:
         if self.by_max:
             truth = self.joined
         else:
-            certain = self.joined == -torch.inf  # a single path is
+            certain = self.joined == -torch.inf  # one path is, by itself
             truth = torch.expm1(self.joined).neg_().clamp_(max=ALMOST).masked_fill_(certain, 1.0)
         return truth.clamp_(min=math.exp(UNREACHED)).log_()  # the logarithm of 0 is slow
 

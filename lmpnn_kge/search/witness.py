@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 from torch import Tensor
 
@@ -77,16 +75,12 @@ def _search(
 
 
 def _paths(solver: Solver, conjunct: Conjunct, batch: Batch) -> list[tuple[float, ...]]:
-    """For each query, the truth of each path that is denied; 1 only if one path is certain.
-
-    Many uncertain paths together may be nearly certain, but none of them is known.
-    """
-    by_best = replace(solver, logic=replace(solver.logic, exists="max"))
+    """For each query, the truth of each path that is denied; 1 only if one path is certain."""
     columns = []
     for group in conjunct.groups:
-        truth = solver.solve(group, batch, None)[:, 0].exp().clamp(max=ALMOST)
-        certain = by_best.solve(group, batch, None)[:, 0] > CERTAIN
-        columns.append(truth.masked_fill(certain, 1.0).tolist())
+        truth = solver.solve(group, batch, None)[:, 0]
+        chance = truth.exp().clamp(max=ALMOST).masked_fill(truth > CERTAIN, 1.0)
+        columns.append(chance.tolist())
     return list(zip(*columns, strict=True)) if columns else [()] * batch.size
 
 

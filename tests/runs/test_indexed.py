@@ -171,5 +171,5 @@ def test_without_a_home_the_cache_needs_a_place(monkeypatch):
 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(indexed.Path, "home", nowhere)
-    with pytest.raises(FileError, match="set XDG_CACHE_HOME"):
+    with pytest.raises(FileError, match="set XDG_CACHE_HOME to a folder"):
         indexed.cache_folder()
